@@ -1,0 +1,74 @@
+"""mapper: how the training of a sparse neural network should run on a spatial accelerator.
+
+>>> import mapper
+>>> gemm = mapper.Einsum.parse("Z[M,N] += A[M,K] * B[K,N]", M=64, N=64, K=64)
+>>> gemm.macs
+262144
+
+Names load on first use: `import mapper` imports nothing heavy.
+"""
+
+from typing import TYPE_CHECKING
+
+from mapper.errors import InfeasibleError, InputError, MapperError, MappingError
+from mapper.lazy import lazy_getattr
+
+if TYPE_CHECKING:
+    from mapper.arch import Accelerator, load_arch
+    from mapper.cost import Evaluation
+    from mapper.cost.single import evaluate
+    from mapper.mapping import LoopNest, Partitioning, format_nest, parse_nest, parse_partitioning
+    from mapper.search.run import search
+    from mapper.workload import Einsum, Network, Phase, load_layer, load_network
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    # what is computed
+    "Einsum": "mapper.workload",
+    "Network": "mapper.workload",
+    "Phase": "mapper.workload",
+    "load_layer": "mapper.workload",
+    "load_network": "mapper.workload",
+    # what it runs on
+    "Accelerator": "mapper.arch",
+    "load_arch": "mapper.arch",
+    # how the work is laid out
+    "LoopNest": "mapper.mapping",
+    "Partitioning": "mapper.mapping",
+    "format_nest": "mapper.mapping",
+    "parse_nest": "mapper.mapping",
+    "parse_partitioning": "mapper.mapping",
+    # what it costs, and which mapping is best
+    "Evaluation": "mapper.cost",
+    "evaluate": "mapper.cost",
+    "search": "mapper.search",
+}
+
+__all__ = [
+    "Accelerator",
+    "Einsum",
+    "Evaluation",
+    "InfeasibleError",
+    "InputError",
+    "LoopNest",
+    "MapperError",
+    "MappingError",
+    "Network",
+    "Partitioning",
+    "Phase",
+    "evaluate",
+    "format_nest",
+    "load_arch",
+    "load_layer",
+    "load_network",
+    "parse_nest",
+    "parse_partitioning",
+    "search",
+]
+
+__getattr__ = lazy_getattr(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

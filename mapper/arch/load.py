@@ -1,0 +1,35 @@
+"""An accelerator by the name it ships under, or from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mapper import shipped
+from mapper.arch.accelerator import Accelerator
+
+FOLDER = "arch_specs"
+
+
+def load_arch(name_or_path: str | Path) -> Accelerator:
+    """The accelerator that ships under a name (`mapper list archs`), or the one in a YAML file.
+
+    Text with a folder in it or ending in `.yaml` or `.yml` is a path; a shipped name goes before a file of that name.
+    Raises `InputError`: with the nearest name where none ships, with `file:line` where the file is wrong.
+
+    >>> load_arch("procrustes").pes
+    256
+    """
+    # Importing pydantic and ruamel takes a tenth of a second: only reading a file should cost that.
+    from mapper.arch.build import build
+    from mapper.yamlfile import read
+
+    return build(read(_path(name_or_path)))
+
+
+def _path(name_or_path: str | Path) -> str | Path:
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or Path(text).name != text or text.endswith((".yaml", ".yml")):
+        return name_or_path
+    if text not in shipped.names(FOLDER) and Path(text).is_file():
+        return text
+    return shipped.find(FOLDER, text)

@@ -1,0 +1,156 @@
+"""The YAML of an accelerator, key by key, with units; `build.py` turns it into an `Accelerator`.
+
+Levels stand outermost first. Tensors go by role in every phase: W is the plain operand, I the sliding operand, O the
+accumulated tensor (in weight update the stored activation takes W's place and the weight gradient O's).
+
+No energy has a default but `drain`, which costs what a read costs unless given. Unlimited capacity is stated
+(`capacity: unlimited`); a bandwidth that is not given is unlimited.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from mapper.yamlfile import StrictModel, shown
+
+NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
+"""Names that the one-line mapping can carry."""
+MAX_LANES = 1_000_000
+"""Lanes of one axis: the counts stay far from 2**63."""
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Lanes = Annotated[int, Field(ge=1, le=MAX_LANES)]
+Name = Annotated[str, Field(pattern=NAME)]
+Source = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1), Field(description="where the numbers come from")
+]
+Role = Literal["W", "I", "O"]
+
+
+class Bits(StrictModel):
+    """Bits of a word: of each role, and of a partial sum; `default` is what those not given have."""
+
+    default: Count | None = None
+    W: Count | None = None
+    I: Count | None = None  # noqa: E741 (the name of the tensor)
+    O: Count | None = None  # noqa: E741
+    partial_sum: Count | None = None
+
+
+class Bandwidth(StrictModel):
+    """Per instance: of the read port, of the write port, of a port that both share."""
+
+    read: Positive | None = None
+    write: Positive | None = None
+    shared: Positive | None = None
+
+
+class Energy(StrictModel):
+    """Picojoules of an action on a word or a bit, and where the numbers come from."""
+
+    read: NotNegative
+    write: NotNegative = Field(description="fills and updates")
+    drain: NotNegative | None = Field(None, description="read out to be sent up; the read energy unless given")
+    source: Source
+
+
+def _each_axis(value: object) -> object:
+    """`true` is short for both axes."""
+    if isinstance(value, bool):
+        return {"x": value, "y": value}
+    if not isinstance(value, dict):
+        raise ValueError(f"expected true, false or {{x: ..., y: ...}}, found {shown(value)}")
+    return value
+
+
+class PerAxis(StrictModel):
+    """A capability of the network on each axis."""
+
+    x: bool
+    y: bool
+
+
+Capability = Annotated[PerAxis, BeforeValidator(_each_axis)]
+BOTH = PerAxis(x=True, y=True)
+
+
+class FanoutSpec(StrictModel):
+    """The X by Y children under one instance: what reaches them at once, and what may be spread over them."""
+
+    x: Lanes | None = None
+    y: Lanes | None = None
+    pes: Count | None = Field(None, description="x * y, checked")
+    multicast: Capability = Field(BOTH, description="one word reaches several children at once")
+    reduction: Capability = Field(BOTH, description="children's partial sums are added on the way up")
+    spread_x: list[Name] | None = Field(None, min_length=1, description="dimensions allowed on X")
+    spread_y: list[Name] | None = Field(None, min_length=1, description="dimensions allowed on Y")
+    spread_x_irrelevant_to: list[Role] = Field([], description="only dimensions that index none of these on X")
+    spread_y_irrelevant_to: list[Role] = Field([], description="only dimensions that index none of these on Y")
+
+
+class Memory(StrictModel):
+    """One memory: size, bandwidth, energy. A word has `word_bits`, or `bits.default` where that is not given."""
+
+    capacity: Literal["unlimited"] | None = None
+    capacity_kib: Positive | None = None
+    capacity_bytes: Count | None = None
+    capacity_words: Count | None = None
+    capacity_bits: Count | None = None
+    word_bits: Count | None = None
+    double_buffered: bool = False
+    bandwidth: Literal["unlimited"] | None = None
+    bandwidth_words_per_cycle: Bandwidth | None = None
+    bandwidth_bits_per_cycle: Bandwidth | None = None
+    bandwidth_gb_per_s: Bandwidth | None = Field(None, description="10**9 bytes a second, at clock_ghz")
+    port_width_bits: Count | None = None
+    ports: Count | None = None
+    drain_on_read_port: bool = True
+    energy_pj_per_word: Energy | None = None
+    energy_pj_per_bit: Energy | None = None
+    leakage_mw: NotNegative = 0.0
+    area_um2: NotNegative | None = None
+
+
+class BufferSpec(Memory):
+    """One of several memories side by side, each for its own tensors."""
+
+    name: Name
+    tensors: list[Role] = Field(min_length=1)
+
+
+class LevelSpec(Memory):
+    """A level: one memory, or `buffers` side by side; `keep` is every tensor that `may_keep` leaves unless given."""
+
+    name: Name
+    keep: list[Role] | None = None
+    may_keep: list[Role] = Field([], description="kept or not: the mapping says")
+    buffers: list[BufferSpec] | None = Field(None, min_length=1)
+    instances: Count | None = Field(None, description="product of the fan-outs above, checked")
+    fanout: FanoutSpec | None = None
+
+
+class ComputeSpec(StrictModel):
+    """The multiply-accumulate unit: picojoules per executed point; one point per cycle."""
+
+    name: Name = "MAC"
+    energy_pj: NotNegative | None = None
+    source: Source
+    instances: Count | None = Field(None, description="product of the fan-outs above, checked")
+    leakage_mw: NotNegative = 0.0
+    area_um2: NotNegative | None = None
+
+
+class ArchSpec(StrictModel):
+    """The whole file."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    description: str = ""
+    technology_nm: Count | None = None
+    clock_ghz: Positive | None = Field(None, description="needed by GB/s and by leakage")
+    bits: Bits
+    levels: list[LevelSpec] = Field(min_length=1, description="storage levels, outermost first")
+    compute: ComputeSpec

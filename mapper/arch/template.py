@@ -1,0 +1,83 @@
+"""What `mapper new arch NAME` writes: a small accelerator that runs, with every key explained."""
+
+from __future__ import annotations
+
+import re
+
+from mapper.errors import InputError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def arch_template(name: str) -> str:
+    """The commented YAML of a small accelerator called `name`; `load_arch` reads it as it stands."""
+    if not NAME.fullmatch(name):
+        hint = "letters, digits, '_', '.' and '-', a letter or digit first"
+        raise InputError(f"{name!r} cannot name an accelerator", hint=hint)
+    return TEMPLATE.replace("NAME", name, 1)
+
+
+TEMPLATE = """\
+# An accelerator: storage levels outermost first, compute below the last. Check it with `mapper validate FILE`.
+# Tensors go by role, in every phase: W the plain operand (weights; activations in weight update), I the sliding
+# operand, O the accumulated tensor. A key that mapper does not know is an error, never ignored.
+name: "NAME"
+description: three levels, 4 x 4 PEs
+technology_nm: 45                    # optional
+clock_ghz: 1.0                       # needed by bandwidth_gb_per_s and leakage_mw
+bits: {default: 16, partial_sum: 32} # of a word; also W, I, O where they differ from the default
+
+levels:
+  - name: DRAM                       # letters, digits and _; not X or Y, which are the axes of a fan-out
+    # Size of one instance, exactly one of: capacity: unlimited, capacity_kib, capacity_bytes, capacity_words,
+    # capacity_bits.
+    capacity: unlimited
+    # Per instance, any of read, write, shared (both directions together). Also bandwidth_words_per_cycle and
+    # bandwidth_bits_per_cycle. Not given (or bandwidth: unlimited): never the limit.
+    bandwidth_gb_per_s: {shared: 25.6}
+    # Also energy_pj_per_word. Read serves the level below; write is a fill from above or an update from below;
+    # drain reads a result out to send it up and costs a read unless given. The source is not optional.
+    energy_pj_per_bit: {read: 20.3, write: 20.3, source: "Horowitz, ISSCC 2014: DRAM 1.3 nJ per 64 bits, 45 nm"}
+
+  - name: GLB
+    capacity_kib: 32
+    double_buffered: true            # half the capacity takes the next tile while the other serves this one
+    keep: [I, O]                     # always kept here; default: all that may_keep does not name
+    may_keep: [W]                    # kept or bypassed: the search decides
+    bandwidth_words_per_cycle: {read: 8, write: 4} # a word has bits.default, or the word_bits of this level
+    port_width_bits: 64              # optional: width x ports is compared with the bandwidth; alone, it is the
+    ports: 3                         #   bandwidth, shared
+    drain_on_read_port: true         # default; false: drains take no bandwidth
+    energy_pj_per_word: {read: 5, write: 5, drain: 5, source: "Horowitz, ISSCC 2014: 32 KiB, 20 pJ per 64 bits"}
+    # leakage_mw: 0.1                # of one instance; default 0
+    # area_um2: 250000               # of one instance; default unknown
+    instances: 1                     # optional: checked against the fan-outs above
+    # The X by Y children of one instance.
+    fanout:
+      x: 4
+      y: 4
+      pes: 16                        # optional: x * y, checked
+      multicast: true                # one word reaches several children at once; or {x: true, y: false}
+      reduction: {x: true, y: true}  # partial sums of several children are added on the way up
+      # Optional limits on what a mapping may spread: dimensions by name, or by the tensors they must not index.
+      # spread_x: [K, N]
+      # spread_y_irrelevant_to: [O]
+
+  - name: PE
+    # Memories side by side, each for its own tensors, with the keys of a memory as above. Without `buffers` a level
+    # is one memory that its tensors share.
+    buffers:
+      - name: weights
+        tensors: [W]
+        capacity_words: 64
+        energy_pj_per_word: {read: 1, write: 1, source: "assumption: replace it"}
+      - name: activations
+        tensors: [I, O]
+        capacity_bytes: 128
+        energy_pj_per_word: {read: 1, write: 1, source: "assumption: replace it"}
+
+compute:
+  name: MAC                          # default
+  energy_pj: 2.0                     # per multiply-accumulate; also leakage_mw and area_um2 of one, and instances
+  source: "Horowitz, ISSCC 2014: fp16 multiply 1.1 pJ, fp32 add 0.9 pJ, 45 nm"
+"""

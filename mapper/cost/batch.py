@@ -1,0 +1,127 @@
+"""Cost of an array of mappings that share a loop structure: capacity, cycles, energy, one function for one or many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mapper.arch.accelerator import Accelerator
+from mapper.cost.energy import Charge, ChargeKey, Floats, charges
+from mapper.cost.latency import cycles_by_bound, sharing_of
+from mapper.cost.precision import Precision
+from mapper.counts.geometry import Bools, Geometry, groups
+from mapper.counts.tiles import tile_words
+from mapper.counts.traffic import Traffic, check_size, count_group, output_words
+from mapper.mapping.loopnest import Ints, Nests
+
+CHUNK = 2048
+"""Mappings evaluated at a time: small enough that the arrays stay in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What search ranks: cycles, energy and whether the mapping fits, one entry per mapping."""
+
+    cycles: Ints
+    energy_pj: Floats
+    feasible: Bools
+
+    @property
+    def edp(self) -> Floats:
+        """Energy-delay product in pJ x cycles."""
+        return np.where(self.feasible, self.energy_pj, np.inf) * np.maximum(self.cycles, 1)
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Everything the model says of each mapping of `nests` on `accelerator`.
+
+    `tile_words[(level, tensor)]`, `tensor_bits[(level, tensor)]` (what it takes of its buffer, double buffering
+    included), `bounds[resource]` in cycles, `charges[(component, tensor, action)]`.
+    """
+
+    nests: Nests
+    accelerator: Accelerator
+    traffic: Traffic
+    tile_words: dict[tuple[int, str], Ints]
+    tensor_bits: dict[tuple[int, str], Ints]
+    bounds: dict[str, Ints]
+    charges: dict[ChargeKey, Charge]
+    costs: Costs
+
+
+def evaluate_nests(nests: Nests, accelerator: Accelerator) -> Evaluations:
+    """Evaluate every mapping; all rows must have the same uneven spatial slots (see `counts.geometry.groups`)."""
+    check_size(nests, max(bits for _, bits in accelerator.bits))
+    geometry = Geometry(nests)
+    precision = Precision(geometry, accelerator)
+    traffic = count_group(geometry, sharing_of(accelerator))
+    bounds = cycles_by_bound(geometry, accelerator)
+    cycles = np.max(list(bounds.values()), axis=0)
+    charged = charges(traffic, precision, output_words(nests), cycles)
+    tiles = kept_tiles(geometry)
+    held = tensor_bits(precision, tiles)
+    energy = np.sum([charge.energy_pj for charge in charged.values()], axis=0)
+    costs = Costs(cycles, energy, fits(precision, held))
+    return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs)
+
+
+def rank_costs(nests: Nests, accelerator: Accelerator) -> Costs:
+    """Only what search ranks, for any number of mappings, in chunks; those that do not fit cost infinite energy."""
+    size = len(nests)
+    cycles, energy = np.zeros(size, dtype=np.int64), np.full(size, np.inf)
+    feasible = np.zeros(size, dtype=bool)
+    for start in range(0, size, CHUNK):
+        chunk = nests.take(slice(start, start + CHUNK))
+        fitting = start + np.flatnonzero(fits_nests(chunk, accelerator))
+        if fitting.size:
+            feasible[fitting] = True
+            for rows, geometry in groups(nests.take(fitting).without_unit_slots()):
+                costs = evaluate_nests(geometry.nests, accelerator).costs
+                cycles[fitting[rows]], energy[fitting[rows]] = costs.cycles, costs.energy_pj
+    return Costs(cycles, energy, feasible)
+
+
+def fits_nests(nests: Nests, accelerator: Accelerator) -> Bools:
+    """Whether each mapping's tiles fit the buffers."""
+    geometry = Geometry(nests)
+    precision = Precision(geometry, accelerator)
+    return fits(precision, tensor_bits(precision, kept_tiles(geometry)))
+
+
+def kept_tiles(geometry: Geometry) -> dict[tuple[int, str], Ints]:
+    """Words of the largest tile of each tensor at each level that keeps it."""
+    einsum = geometry.nests.einsum
+    return {
+        (level, tensor.name): tile_words(geometry, tensor, level)
+        for level, names in enumerate(geometry.nests.keeps)
+        for tensor in einsum.tensors
+        if tensor.name in names
+    }
+
+
+def tensor_bits(precision: Precision, tiles: dict[tuple[int, str], Ints]) -> dict[tuple[int, str], Ints]:
+    """Bits that each tensor takes of its buffer at each level, twice where that is double buffered."""
+    einsum, levels = precision.geometry.nests.einsum, precision.accelerator.levels
+    out = {}
+    for (level, name), words in tiles.items():
+        tensor = einsum.tensor(name)
+        copies = 2 if levels[level].buffer(tensor).double_buffered else 1
+        out[level, name] = words * precision.stored_bits(tensor, level) * copies
+    return out
+
+
+def fits(precision: Precision, held: dict[tuple[int, str], Ints]) -> Bools:
+    """Whether every buffer holds what each mapping asks of it."""
+    einsum = precision.geometry.nests.einsum
+    out = np.ones(precision.geometry.rows, dtype=bool)
+    for index, level in enumerate(precision.accelerator.levels):
+        for buffer in level.buffers:
+            if buffer.capacity_bits is not None:
+                bits = precision.geometry.ones * 0
+                for tensor in einsum.tensors:
+                    if tensor.role in buffer.roles and (index, tensor.name) in held:
+                        bits = bits + held[index, tensor.name]
+                out &= bits <= buffer.capacity_bits
+    return out

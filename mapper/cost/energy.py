@@ -1,0 +1,85 @@
+"""Energy by component, tensor and action, in picojoules; area by component.
+
+Each action of a buffer costs its picojoules per bit times the bits moved; each point costs one MAC; leakage runs for
+all instances, used or not, during all cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapper.arch.accelerator import Accelerator, Energies
+from mapper.cost.precision import Precision
+from mapper.counts.traffic import ACTIONS, Action, Traffic
+from mapper.mapping.loopnest import Ints
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one (component, tensor, action) costs, per mapping: words (or events), bits and picojoules."""
+
+    count: Ints
+    bits: Ints
+    energy_pj: Floats
+
+
+ChargeKey = tuple[str, str, str]
+
+
+def action_energy(energies: Energies, action: Action) -> float:
+    """Picojoules per bit of an action: fills and updates are writes."""
+    table = {"reads": energies.read, "fills": energies.write, "updates": energies.write, "drains": energies.drain}
+    return table[action]
+
+
+def charges(traffic: Traffic, precision: Precision, distinct: int, cycles: Ints) -> dict[ChargeKey, Charge]:
+    """Every charge of every mapping, components outermost first, in a fixed order."""
+    geometry, accelerator = precision.geometry, precision.accelerator
+    einsum = geometry.nests.einsum
+    out: dict[ChargeKey, Charge] = {}
+    for index, level in enumerate(accelerator.levels):
+        for tensor in einsum.tensors:
+            for action in ACTIONS:
+                words = traffic.words.get((index, tensor.name, action))
+                if words is not None:
+                    buffer = level.buffer(tensor)
+                    bits = precision.moved_bits(tensor, index, action, words, distinct)
+                    energy = _picojoules(bits, action_energy(buffer.energies, action))
+                    out[buffer.name, tensor.name, action] = Charge(words, bits, energy)
+    points = np.full(geometry.rows, einsum.points, dtype=np.int64)
+    none = np.zeros(geometry.rows, dtype=np.int64)
+    out[accelerator.compute.name, "", "macs"] = Charge(points, none, _picojoules(points, accelerator.compute.energy_pj))
+    for name, milliwatts in leakages(accelerator).items():
+        out[name, "", "leakage"] = Charge(cycles, none, _picojoules(cycles, milliwatts / accelerator.clock_ghz))
+    return out
+
+
+def _picojoules(amount: Ints, each: float) -> Floats:
+    return np.asarray(amount * each, dtype=np.float64)
+
+
+def leakages(accelerator: Accelerator) -> dict[str, float]:
+    """Leakage of all instances of each component that leaks, in mW (pJ per ns)."""
+    parts = {
+        buffer.name: buffer.leakage_mw * instances
+        for level, instances in zip(accelerator.levels, accelerator.instances, strict=False)
+        for buffer in level.buffers
+    }
+    parts[accelerator.compute.name] = accelerator.compute.leakage_mw * accelerator.pes
+    return {name: milliwatts for name, milliwatts in parts.items() if milliwatts > 0}
+
+
+def area_um2(accelerator: Accelerator) -> dict[str, float | None]:
+    """Area of all instances of each component in square micrometres; None where the spec does not know it."""
+    areas: dict[str, float | None] = {}
+    for level, instances in zip(accelerator.levels, accelerator.instances, strict=False):
+        for buffer in level.buffers:
+            areas[buffer.name] = None if buffer.area_um2 is None else buffer.area_um2 * instances
+    unit = accelerator.compute.area_um2
+    areas[accelerator.compute.name] = None if unit is None else unit * accelerator.pes
+    return areas

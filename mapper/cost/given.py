@@ -1,0 +1,38 @@
+"""Evaluate a mapping that somebody wrote: names and text in, one `Evaluation` out."""
+
+from __future__ import annotations
+
+from mapper.arch import Accelerator, load_arch
+from mapper.cost.single import Evaluation, evaluate_one
+from mapper.errors import InputError
+from mapper.mapping import LoopNest, bind, parse_nest
+from mapper.workload import Einsum, Layer, Phase
+
+
+def evaluate(
+    layer: Layer | Einsum,
+    arch: Accelerator | str,
+    mapping: LoopNest | str,
+    *,
+    phase: Phase | str = Phase.fw,
+    part: int = 1,
+) -> Evaluation:
+    """Cost of `mapping` for one part of a phase of a layer, or for an einsum.
+
+    `arch` is an accelerator or what `load_arch` takes; `part` counts from 1 and matters only where a phase has
+    several. A mapping whose tiles do not fit is evaluated all the same: see `Evaluation.fits` and `.occupancy`.
+    Raises `MappingError` where the mapping does not describe an execution of the einsum.
+    """
+    accelerator = load_arch(arch) if isinstance(arch, str) else arch
+    nest = parse_nest(mapping) if isinstance(mapping, str) else mapping
+    return evaluate_one(bind(nest, einsum_of(layer, phase, part), accelerator), accelerator)
+
+
+def einsum_of(layer: Layer | Einsum, phase: Phase | str = Phase.fw, part: int = 1) -> Einsum:
+    """One part of a phase of a layer; an einsum is itself."""
+    if isinstance(layer, Einsum):
+        return layer
+    einsums = layer.einsums(phase)
+    if not 1 <= part <= len(einsums):
+        raise InputError(f"{layer.label}: phase {phase} has no part {part}", hint=f"1 to {len(einsums)}")
+    return einsums[part - 1]

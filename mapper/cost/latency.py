@@ -1,0 +1,87 @@
+"""Cycles: compute, and every port of every buffer of the busiest instance; the largest of these is the latency.
+
+Steady state with double buffering: loads, compute and write-back overlap. `fill_drain_cycles`, what the first loads
+and the last write-back add to that, is reported beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from mapper.arch.accelerator import Accelerator, Buffer
+from mapper.cost.precision import Precision
+from mapper.counts.geometry import Geometry
+from mapper.counts.instance import Words, instance_words, paths
+from mapper.counts.traffic import Action, Sharing
+from mapper.errors import InputError
+from mapper.mapping.loopnest import Ints
+
+PORTS: dict[str, tuple[Action, ...]] = {
+    "read": ("reads", "drains"),
+    "write": ("fills", "updates"),
+    "shared": ("reads", "drains", "fills", "updates"),
+}
+"""Which actions each port carries."""
+
+_LARGEST = float(2**62)
+
+
+def sharing_of(accelerator: Accelerator) -> Sharing:
+    """Which axes of the accelerator's fan-outs multicast."""
+    return Sharing(tuple((level.fanout.x.multicast, level.fanout.y.multicast) for level in accelerator.levels))
+
+
+def port_bandwidths(buffer: Buffer) -> Iterator[tuple[str, Fraction]]:
+    """Limited ports of a buffer and their bits per cycle."""
+    for port, bandwidth in (
+        ("read", buffer.read_bandwidth),
+        ("write", buffer.write_bandwidth),
+        ("shared", buffer.shared_bandwidth),
+    ):
+        if bandwidth is not None:
+            yield port, bandwidth
+
+
+def compute_cycles(geometry: Geometry) -> Ints:
+    """Product of the temporal loops, rounds of spread dimensions included: one step of all PEs per cycle."""
+    temporal = [i for i, slot in enumerate(geometry.nests.slots) if slot.kind == "t"]
+    return np.asarray(geometry.factors[temporal].prod(axis=0), dtype=np.int64)
+
+
+def cycles_by_bound(geometry: Geometry, accelerator: Accelerator) -> dict[str, Ints]:
+    """Cycles each resource needs, "compute" first, then `BUFFER port`, outermost level first."""
+    bounds = {"compute": compute_cycles(geometry)}
+    precision = Precision(geometry, accelerator)
+    for index, level in enumerate(accelerator.levels):
+        limited = [b for b in level.buffers if any(port_bandwidths(b))]
+        if limited:
+            instances = [instance_words(geometry, index, p, sharing_of(accelerator)) for p in paths(geometry, index)]
+            for buffer in limited:
+                for port, bandwidth in port_bandwidths(buffer):
+                    bits = [_port_bits(words, buffer, port, index, precision) for words in instances]
+                    bounds[f"{buffer.name} {port}"] = ceil_divide(np.max(bits, axis=0), bandwidth)
+    return bounds
+
+
+def _port_bits(words: Words, buffer: Buffer, port: str, level: int, precision: Precision) -> Ints:
+    """Bits through one port of one instance."""
+    geometry = precision.geometry
+    total = geometry.ones * 0
+    for tensor in geometry.nests.einsum.tensors:
+        if tensor.role not in buffer.roles:
+            continue
+        for action in PORTS[port]:
+            moved = words.get((tensor.name, action))
+            if moved is not None and (action != "drains" or buffer.drain_on_read_port):
+                total = total + precision.moved_bits(tensor, level, action, moved, words.get(("|Z|", "updates"), 0))
+    return total
+
+
+def ceil_divide(bits: Ints, bandwidth: Fraction) -> Ints:
+    """Cycles to move `bits` at `bandwidth` bits per cycle, rounded up, exactly."""
+    if float(bits.max(initial=0)) * bandwidth.denominator >= _LARGEST:
+        raise InputError(f"{bits.max()} bits at {bandwidth} bits per cycle do not fit 63-bit integers")
+    return -(-bits * bandwidth.denominator // bandwidth.numerator)

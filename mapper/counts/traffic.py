@@ -1,0 +1,172 @@
+"""Reads, fills, updates, drains, multicast and reductions of every tensor at every level, in exact integers.
+
+An operand enters the tiles of a level (`fills`) and is read from the next level above that keeps it (`reads`), a word
+wanted by several children once. An accumulated word that leaves a tile is drained, added to the others of its parent's
+children on the way (spatial reduction) and written there (`updates`); when it comes back it is refilled, its first
+visit starts from zero. With F(l) the words that enter tiles of level l united per parent instance, F_pe(l) the same
+counted per child, and z(0) = |Z|:
+
+    refills(l) = F(l) - z(parent)       z(l) = F_pe(l) - refills(l)
+    updates(parent) = F(l)              reads(parent) = refills(l) = fills(l)
+    drains(l) = F_pe(l)                 spatial reductions above l = F_pe(l) - F(l)
+
+At the innermost level that keeps Z, with U the updates by compute: reads = U - z.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from mapper.counts.entering import Mode, Modes, entering
+from mapper.counts.geometry import Geometry, groups
+from mapper.errors import InputError
+from mapper.mapping.loopnest import Ints, Nests
+from mapper.workload.einsum import Tensor
+
+Action = Literal["fills", "reads", "updates", "drains"]
+ACTIONS: tuple[Action, ...] = ("fills", "reads", "updates", "drains")
+Key = tuple[int, str, Action]
+
+_K = TypeVar("_K")
+
+_LARGEST = float(2**62)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Which fan-out axes can deliver one word to several children: `multicast[level]` for (X, Y)."""
+
+    multicast: tuple[tuple[bool, bool], ...]
+
+    @classmethod
+    def everywhere(cls, levels: int) -> Sharing:
+        return cls(((True, True),) * levels)
+
+
+@dataclass
+class Traffic:
+    """Words per (level, tensor, action), an array with one entry per mapping; zero actions are left out.
+
+    `reductions[(level, tensor)]`: spatial additions on the way into `level`; `delivered[(level, tensor)]`: words that
+    arrive below `level`, each receiver counted; `temporal_reductions`: additions at the innermost level.
+    """
+
+    words: dict[Key, Ints] = field(default_factory=dict)
+    reductions: dict[tuple[int, str], Ints] = field(default_factory=dict)
+    delivered: dict[tuple[int, str], Ints] = field(default_factory=dict)
+    temporal_reductions: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+def kept_levels(nests: Nests, tensor: Tensor) -> list[int]:
+    """Levels that keep `tensor`, outermost first; level 0 always does."""
+    return [level for level, names in enumerate(nests.keeps) if level == 0 or tensor.name in names]
+
+
+def check_size(nests: Nests, bits: int = 64) -> None:
+    """Refuse problems whose counts in bits would not fit 63-bit integers, instead of letting them wrap."""
+    padded = np.prod(nests.factors.astype(np.float64), axis=1)
+    worst = float(padded.max(initial=1.0)) * bits
+    if worst >= _LARGEST:
+        points, most = f"{worst / bits:.3g}", f"at most {_LARGEST / bits:.3g} points"
+        raise InputError(f"{points} points of {bits} bits do not fit 63-bit integers", hint=most)
+
+
+def modes(nests: Nests, level: int, parent: int, sharing: Sharing | None) -> Modes:
+    """Modes of the spatial slots for words that enter `level` from `parent`; no `sharing`: every child counted."""
+    out = []
+    for slot in nests.slots:
+        if slot.kind == "t" or slot.level >= level:
+            out.append(Mode.TILE)
+        elif slot.level < parent or sharing is None:
+            out.append(Mode.SEPARATE)
+        else:
+            shared = sharing.multicast[slot.level][0 if slot.kind == "x" else 1]
+            out.append(Mode.UNION if shared else Mode.SEPARATE)
+    return tuple(out)
+
+
+def count(nests: Nests, sharing: Sharing | None = None) -> Traffic:
+    """Traffic of every mapping of `nests`, summed over all instances."""
+    sharing = sharing or Sharing.everywhere(nests.level_count)
+    parts = groups(nests)
+    if len(parts) == 1:
+        return count_group(parts[0][1], sharing)
+    return merge(len(nests), [(rows, count_group(geometry, sharing)) for rows, geometry in parts])
+
+
+def merge(size: int, parts: list[tuple[Ints, Traffic]]) -> Traffic:
+    """One `Traffic` of `size` mappings from the traffic of disjoint groups of rows."""
+    out = Traffic(temporal_reductions=np.zeros(size, dtype=np.int64))
+    for rows, part in parts:
+        out.temporal_reductions[rows] = part.temporal_reductions
+        _scatter(out.words, part.words, rows, size)
+        _scatter(out.reductions, part.reductions, rows, size)
+        _scatter(out.delivered, part.delivered, rows, size)
+    return out
+
+
+def _scatter(target: dict[_K, Ints], source: dict[_K, Ints], rows: Ints, size: int) -> None:
+    for key, values in source.items():
+        target.setdefault(key, np.zeros(size, dtype=np.int64))[rows] = values
+
+
+def count_group(geometry: Geometry, sharing: Sharing) -> Traffic:
+    """Traffic of mappings that have the same uneven slots."""
+    traffic = Traffic()
+    for operand in geometry.nests.einsum.operands:
+        _count_operand(traffic, geometry, operand, sharing)
+    _count_output(traffic, geometry)
+    return traffic
+
+
+def _count_operand(traffic: Traffic, geometry: Geometry, tensor: Tensor, sharing: Sharing) -> None:
+    nests = geometry.nests
+    kept = kept_levels(nests, tensor)
+    for parent, level in itertools.pairwise(kept):
+        fills = entering(geometry, tensor, level, modes(nests, level, level, None))
+        traffic.words[level, tensor.name, "fills"] = fills
+        traffic.words[parent, tensor.name, "reads"] = entering(
+            geometry, tensor, level, modes(nests, level, parent, sharing)
+        )
+        traffic.delivered[parent, tensor.name] = fills
+    last = kept[-1]
+    compute = modes(nests, nests.level_count, last, sharing)
+    reads = entering(geometry, tensor, nests.level_count, compute, every_step=True)
+    traffic.words[last, tensor.name, "reads"] = reads
+    traffic.delivered[last, tensor.name] = np.full(len(nests), nests.einsum.points, dtype=np.int64)
+
+
+def _count_output(traffic: Traffic, geometry: Geometry) -> None:
+    nests, tensor = geometry.nests, geometry.nests.einsum.output
+    name, kept, everywhere = tensor.name, kept_levels(nests, tensor), Sharing.everywhere(nests.level_count)
+    zeros = np.full(len(nests), output_words(nests), dtype=np.int64)
+    for parent, level in itertools.pairwise(kept):
+        entered = entering(geometry, tensor, level, modes(nests, level, level, None))
+        united = entering(geometry, tensor, level, modes(nests, level, parent, everywhere))
+        refills = united - zeros
+        traffic.words[level, name, "fills"] = traffic.words[parent, name, "reads"] = refills
+        traffic.words[level, name, "drains"] = entered
+        traffic.words[parent, name, "updates"] = united
+        traffic.reductions[parent, name] = entered - united
+        traffic.delivered[parent, name] = refills
+        zeros = entered - refills
+    last, compute = kept[-1], modes(nests, nests.level_count, kept[-1], everywhere)
+    updates = entering(geometry, tensor, nests.level_count, compute, every_step=True)
+    traffic.words[last, name, "updates"] = updates
+    traffic.words[last, name, "reads"] = updates - zeros
+    traffic.reductions[last, name] = nests.einsum.points - updates
+    traffic.delivered[last, name] = updates - zeros
+    traffic.temporal_reductions = updates - zeros
+
+
+def output_words(nests: Nests) -> int:
+    """|Z|: distinct words of the accumulated tensor."""
+    einsum = nests.einsum
+    words = 1
+    for dimension in einsum.output.dimensions:
+        words *= einsum.extent[dimension]
+    return words

@@ -1,0 +1,87 @@
+"""The exact size of a mapspace, without walking it.
+
+Chains of different dimensions combine freely except where they share an axis, and a combination has
+`product over levels of (loops there)!` orders. So one table is enough: combinations so far by the number of loops in
+each level and by the lanes taken on each shared axis; every dimension is convolved into it (loops add, lanes
+multiply).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from mapper.search.space import Mapspace, Place
+
+Signature = tuple[tuple[int, ...], tuple[int, ...]]
+"""Of a chain: for each level whether it loops there (0 or 1); for each shared axis its lanes."""
+
+
+def count_mappings(space: Mapspace) -> int:
+    """Distinct mappings of `space` (texts), lanes within their axes, whether they fit the buffers or not."""
+    shared = [axis for axis in space.axes() if sum(axis in space.places(d) for d in space.looped) > 1]
+    levels, widths = len(space.accelerator.levels), [space.lanes(axis) for axis in shared]
+    chains = [signatures(space, d, shared) for d in space.looped]
+    # Python integers where 64 bits might not hold the count.
+    exact = math.prod(sum(c.values()) for c in chains) < 2**62
+    dtype: type = np.int64 if exact else object
+    table: NDArray[Any] = np.zeros((1,) * levels + tuple(width + 1 for width in widths), dtype=dtype)
+    table[(0,) * levels + (1,) * len(widths)] = 1
+    for counted in chains:
+        table = _convolve(table, counted, levels, dtype)
+    return _ordered(table, levels) * len(space.keeps())
+
+
+def signatures(space: Mapspace, dimension: str, shared: list[Place]) -> Counter[Signature]:
+    """How many chains of `dimension` have each signature."""
+    from mapper.search.space import divisors, lane_choices
+
+    places, levels = space.places(dimension), range(len(space.accelerator.levels))
+
+    @cache
+    def below(at: int, left: int, uneven: bool) -> Counter[tuple[int, ...]]:
+        """Chains of the places up to `at`: whether they loop, or how many lanes they take, in each."""
+        if at == 0:
+            return Counter({(int(left > 1),): 1})
+        out: Counter[tuple[int, ...]] = Counter()
+        temporal, tracked = places[at][1] == "t", places[at] in shared
+        for factor in divisors(left) if temporal else lane_choices(left, space.lanes(places[at]), False):
+            idle = left % factor != 0
+            if not (idle and uneven):
+                mark = int(factor > 1) if temporal else factor if tracked else 1
+                for rest, n in below(at - 1, -(-left // factor), uneven or idle).items():
+                    out[(*rest, mark)] += n
+        return out
+
+    out: Counter[Signature] = Counter()
+    for marks, n in below(len(places) - 1, space.einsum.extent[dimension], False).items():
+        at = dict(zip(places, marks, strict=True))
+        out[tuple(at[level, "t"] for level in levels), tuple(at.get(axis, 1) for axis in shared)] += n
+    return out
+
+
+def _convolve(table: NDArray[Any], chains: Counter[Signature], levels: int, dtype: type) -> NDArray[Any]:
+    out = np.zeros(tuple(n + 1 for n in table.shape[:levels]) + table.shape[levels:], dtype=dtype)
+    for (loops, lanes), n in chains.items():
+        widths = [(size - 1) // count for size, count in zip(table.shape[levels:], lanes, strict=True)]
+        source = (slice(None),) * levels + tuple(slice(1, width + 1) for width in widths)
+        target = tuple(slice(loop, loop + size) for loop, size in zip(loops, table.shape[:levels], strict=True))
+        target += tuple(slice(count, count * width + 1, count) for count, width in zip(lanes, widths, strict=True))
+        out[target] += n * table[source]
+    return out
+
+
+def _ordered(table: NDArray[Any], levels: int) -> int:
+    """Combinations times the orders of their loops."""
+    by_loops = table.sum(axis=tuple(range(levels, table.ndim))) if table.ndim > levels else table
+    return sum(
+        int(by_loops[counts]) * math.prod(math.factorial(n) for n in counts)
+        for counts in itertools.product(*(range(n) for n in by_loops.shape))
+    )
