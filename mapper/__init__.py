@@ -15,8 +15,7 @@ from mapper.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from mapper.arch import Accelerator, load_arch
-    from mapper.cost import Evaluation
-    from mapper.cost.single import evaluate
+    from mapper.cost import Evaluation, evaluate
     from mapper.mapping import LoopNest, Partitioning, format_nest, parse_nest, parse_partitioning
     from mapper.search.run import search
     from mapper.workload import Einsum, Network, Phase, load_layer, load_network
