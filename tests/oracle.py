@@ -127,7 +127,7 @@ def execute(
     for tensor in einsum.operands:
         chain = nest.chain(tensor)
         for parent, child in itertools.pairwise(chain):
-            _move_operand(nest, tensor, parent, child, counts)
+            move_operand(nest, tensor, parent, child, counts)
         _read_operand(nest, tensor, chain[-1], counts)
     Accumulation(nest, counts).run()
     for tensor in einsum.tensors:
@@ -289,7 +289,7 @@ def _largest_tile(nest: Nest, tensor: Tensor, level: int) -> int:
 # Operands -------------------------------------------------------------------------------------------------------------
 
 
-def _move_operand(nest: Nest, tensor: Tensor, parent: int, child: int, counts: OracleCounts) -> None:
+def move_operand(nest: Nest, tensor: Tensor, parent: int, child: int, counts: OracleCounts) -> None:
     """Every step of `child`: the new tile replaces the old; words in both stay, the others are read from `parent`."""
     old: dict[Instance, Tile] = {}
     for step in nest.steps(child):
@@ -318,6 +318,12 @@ def _read_operand(nest: Nest, tensor: Tensor, parent: int, counts: OracleCounts)
         _serve(tensor, parent, nest.compute, wanted, counts)
 
 
+def _stored(tensor: Tensor, word: Word) -> bool:
+    """Whether level 0 stores the word; padding it does not."""
+    windows = [tensor.window(rank) for rank in range(len(word))]
+    return all(w is None or w[0] <= position < w[1] for w, position in zip(windows, word, strict=True))
+
+
 def _serve(
     tensor: Tensor,
     parent: int,
@@ -327,7 +333,7 @@ def _serve(
 ) -> None:
     """A word that several children of a group want in this step is read once."""
     for (server, _), words in wanted.items():
-        counts.add(parent, server, tensor.name, "reads", len(words))
+        counts.add(parent, server, tensor.name, "reads", sum(_stored(tensor, word) or parent > 0 for word in words))
         for children in words.values():
             counts.saw(child, tensor.name, children)
 

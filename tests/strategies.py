@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -76,11 +76,39 @@ def random_case(rng: random.Random) -> Case:
         lanes = math.prod(factor for slot, factor in loops if slot.kind != "t")
         if least <= einsum.points and lanes <= MAX_INSTANCES and padded * levels <= MAX_WORK:
             break
+    if rng.random() < 0.4:
+        einsum = replace(einsum, operands=tuple(_with_padding(rng, einsum, t) for t in einsum.operands))
     keeps = _random_keeps(rng, einsum, levels)
     multicast = tuple((rng.random() < 0.8, rng.random() < 0.8) for _ in range(levels))
     factors = np.array([[factor for _, factor in loops]], dtype=np.int64)
     nests = Nests(einsum, tuple(slot for slot, _ in loops), factors, keeps)
     return Case(einsum, nests, multicast, _random_accelerator(rng, loops, multicast))
+
+
+def make_case(formula: str, mapping: str, keeps: tuple[str, ...] = ()) -> Case:
+    """A case by hand: `"L0: K4 M2 | X: K2 | L1: N4"`, where every level keeps every tensor unless `keeps` says other.
+
+    Each tensor has a memory of its own, whose ports move one bit per cycle: their cycles show every bit.
+    """
+    einsum = Einsum.parse(formula)
+    loops: list[tuple[Slot, int]] = []
+    level = -1
+    for part in mapping.split("|"):
+        name, _, text = part.partition(":")
+        kind = name.strip().lower() if name.strip() in ("X", "Y") else "t"
+        level += kind == "t"
+        loops += [(Slot(level, kind, d), int(n)) for d, n in re.findall(r"([A-Z])(\d+)", text)]
+    everything = frozenset(tensor.name for tensor in einsum.tensors)
+    kept = tuple(frozenset(names.split()) for names in keeps) or (everything,) * (level + 1)
+    slots = tuple(slot for slot, _ in loops)
+    nests = Nests(einsum, slots, np.array([[factor for _, factor in loops]], dtype=np.int64), kept)
+    multicast = ((True, True),) * len(kept)
+    levels = tuple(
+        Level(f"L{index}", _one_bit_ports(index), frozenset(), frozenset(ROLES), _fanout(loops, index, (True, True)))
+        for index in range(len(kept))
+    )
+    bits = (("W", 8), ("I", 16), ("O", 16), ("partial_sum", 32))
+    return Case(einsum, nests, multicast, Accelerator("by hand", levels, Compute(1.0, "unit energy"), bits))
 
 
 def random_batch(rng: random.Random, case: Case, rows: int) -> Nests:
@@ -96,6 +124,17 @@ def random_batch(rng: random.Random, case: Case, rows: int) -> Nests:
         if lanes <= MAX_INSTANCES:
             found.append(factors)
     return Nests(case.einsum, slots, np.array(found, dtype=np.int64), case.nests.keeps)
+
+
+def _with_padding(rng: random.Random, einsum: Einsum, tensor: Tensor) -> Tensor:
+    """The operand with up to three positions of padding at either end of some ranks."""
+    windows: list[tuple[int, int] | None] = []
+    for rank in tensor.ranks:
+        span = 1 + sum(term.coefficient * (einsum.extent[term.dimension] - 1) for term in rank)
+        first = rng.randint(0, min(3, span))
+        last = max(first, span - rng.randint(0, 3))
+        windows.append((first, last) if rng.random() < (0.8 if len(rank) > 1 else 0.1) else None)
+    return replace(tensor, stored=tuple(windows))
 
 
 # Einsums --------------------------------------------------------------------------------------------------------------
@@ -238,17 +277,25 @@ def _random_accelerator(
     """Fan-outs as wide as the loops or wider, unlimited capacities, some bandwidths, every energy 1."""
     levels = []
     for index, flags in enumerate(multicast):
-        axes = [
-            Axis(
-                math.prod(f for slot, f in loops if (slot.level, slot.kind) == (index, kind)) + rng.choice((0, 0, 1)),
-                multicast=flag,
-            )
-            for kind, flag in zip("xy", flags, strict=True)
-        ]
+        spare = (rng.choice((0, 0, 1)), rng.choice((0, 0, 1)))
+        fanout = _fanout(loops, index, flags, spare)
         keep, may_keep = (frozenset(ROLES), frozenset()) if index == 0 else (frozenset(), frozenset(ROLES))
-        levels.append(Level(f"L{index}", _random_buffers(rng, index), keep, may_keep, Fanout(*axes)))
+        levels.append(Level(f"L{index}", _random_buffers(rng, index), keep, may_keep, fanout))
     bits = tuple((name, rng.choice((1, 4, 8, 16, 32))) for name in (*ROLES, "partial_sum"))
     return Accelerator("random", tuple(levels), Compute(1.0, "unit energy"), bits)
+
+
+def _fanout(
+    loops: list[tuple[Slot, int]], level: int, multicast: tuple[bool, bool], spare: tuple[int, int] = (0, 0)
+) -> Fanout:
+    """As wide as the loops below `level`, and `spare` lanes more."""
+    lanes = [math.prod(factor for slot, factor in loops if (slot.level, slot.kind) == (level, kind)) for kind in "xy"]
+    return Fanout(*(Axis(n + more, flag) for n, more, flag in zip(lanes, spare, multicast, strict=True)))
+
+
+def _one_bit_ports(level: int) -> tuple[Buffer, ...]:
+    one, energies = Fraction(1), Energies(1.0, 1.0, 1.0, "unit energy")
+    return tuple(Buffer(f"L{level}{role}", frozenset((role,)), energies, None, False, one, one, one) for role in ROLES)
 
 
 def _random_buffers(rng: random.Random, level: int) -> tuple[Buffer, ...]:
@@ -269,5 +316,8 @@ def _random_buffers(rng: random.Random, level: int) -> tuple[Buffer, ...]:
 
 
 def _random_bandwidth(rng: random.Random) -> Fraction | None:
-    """Bits per cycle, none half of the time, rarely enough to be out of the way."""
-    return None if rng.random() < 0.5 else Fraction(rng.randint(1, 200), rng.choice((1, 1, 2, 3, 7)))
+    """Bits per cycle: none, any, or at most one, where the cycles of the port show every bit."""
+    kind = rng.choice(("none", "any", "exact"))
+    if kind == "none":
+        return None
+    return Fraction(rng.randint(1, 200) if kind == "any" else 1, rng.choice((1, 1, 2, 3, 7)))

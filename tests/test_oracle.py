@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 
 import pytest
 
 from mapper.workload.einsum import Einsum
-from tests.oracle import Loop, OracleCounts, execute, run
-from tests.strategies import MAX_INSTANCES, MAX_POINTS, random_case
+from tests.oracle import OracleCounts, run
+from tests.strategies import MAX_INSTANCES, MAX_POINTS, make_case, random_case
 
 CONV1D = "O[K,P] += W[K,C,R] * I[C,P+R]; K={K} C={C} R=3 P=16"
 
 
 def oracle(formula: str, mapping: str, keeps: tuple[str, ...] = ()) -> OracleCounts:
-    """Execute `"L0: K4 M2 | X: K2 | L1: N4"`: every level keeps every tensor unless `keeps` says otherwise."""
-    einsum = Einsum.parse(formula)
-    loops, level = [], -1
-    for part in mapping.split("|"):
-        name, _, text = part.partition(":")
-        kind = name.strip().lower() if name.strip() in "XY" else "t"
-        level += kind == "t"
-        loops += [Loop(level, kind, d, int(n)) for d, n in re.findall(r"([A-Z])(\d+)", text)]
-    everything = frozenset(tensor.name for tensor in einsum.tensors)
-    kept = tuple(frozenset(names.split()) for names in keeps) or (everything,) * (level + 1)
-    counts = execute(einsum, loops, kept)
+    """Execute a case written by hand; each sum must come out right."""
+    counts = run(make_case(formula, mapping, keeps))
     assert counts.result == counts.expected
-    assert counts.points == einsum.points
+    assert counts.points == Einsum.parse(formula).points
     return counts
 
 

@@ -23,10 +23,11 @@ def load_arch(name_or_path: str | Path) -> Accelerator:
     from mapper.arch.build import build
     from mapper.yamlfile import read
 
-    return build(read(_path(name_or_path)))
+    return build(read(arch_file(name_or_path)))
 
 
-def _path(name_or_path: str | Path) -> str | Path:
+def arch_file(name_or_path: str | Path) -> str | Path:
+    """The file that `load_arch` reads."""
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or Path(text).name != text or text.endswith((".yaml", ".yml")):
         return name_or_path

@@ -22,7 +22,7 @@ def fill_drain_cycles(geometry: Geometry, accelerator: Accelerator) -> int:
     """Cycles to load the first tiles and to write back the last one, summed over levels, for the first mapping."""
     total = 0
     for index, level in enumerate(accelerator.levels):
-        for buffer in level.buffers:
+        for buffer in (b for b in level.buffers if any(port_bandwidths(b))):
             total += _first_load(geometry, accelerator, index, buffer)
             total += _last_store(geometry, accelerator, index, buffer)
     return total

@@ -68,7 +68,8 @@ class Evaluation:
     """Cost of one mapping. Units are in the names; counts are exact integers.
 
     `bounds` gives the cycles that compute and each limited port need; the largest is `cycles`, its name `bound_by`.
-    `utilization` is macs / (cycles x compute units). `tiles[(level, tensor)]` in words.
+    `utilization` is macs / (cycles x compute units). `tiles[(level, tensor)]` in words. `padding[tensor]`
+    is what level 0 would read more if it stored the padding.
     """
 
     einsum: Einsum
@@ -86,6 +87,7 @@ class Evaluation:
     edges: tuple[Edge, ...]
     reductions: dict[tuple[str, str], int]
     temporal_reductions: int
+    padding: dict[str, int]
 
     @cached_property
     def energy_pj(self) -> float:
@@ -171,6 +173,7 @@ def evaluation_of(found: Evaluations, nests: Nests) -> Evaluation:
         edges=tuple(_edges(found)),
         reductions={(names[level], tensor): int(n[0]) for (level, tensor), n in found.traffic.reductions.items()},
         temporal_reductions=int(found.traffic.temporal_reductions[0]),
+        padding={tensor: int(words[0]) for tensor, words in found.traffic.padding.items()},
     )
 
 
@@ -196,6 +199,7 @@ def _edges(found: Evaluations) -> Iterable[Edge]:
         # Reads of a level for compute and for a level below cannot both occur: one tensor, one next keeper.
         reads = int(found.traffic.words[level, tensor, "reads"][0])
         words = int(delivered[0])
-        mean = words / reads if reads else 1.0
+        made = int(found.traffic.padding[tensor][0]) if level == 0 and tensor in found.traffic.padding else 0
+        mean = words / (reads + made) if reads + made else 1.0
         largest = int(most[level, tensor][0]) if (level, tensor) in most else 1
         yield Edge(found.accelerator.level_names[level], tensor, reads, words, mean, largest)

@@ -14,7 +14,10 @@ dimensions that are active; sums over the counters of a class factorise by rank 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum, auto
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -35,7 +38,6 @@ class Mode(Enum):
 
 
 Modes = tuple[Mode, ...]
-_COUNTED = (Mode.UNION, Mode.SEPARATE)
 
 
 class View:
@@ -84,6 +86,7 @@ class View:
                 out = out * (self.geometry.factors[index] == 1)
         return out
 
+    @cached_property
     def positions(self) -> tuple[Ints, Ints]:
         """Sums over counters of covered coordinates per class, after the step and for tiles that stand still."""
         full = self.geometry.ones
@@ -99,6 +102,7 @@ class View:
             now = now - self.classes.special * self.classes.new_last * lost
         return now, now * self.classes.still
 
+    @cached_property
     def units(self) -> Ints:
         """Sums over counters of separately counted lanes that are active after the step (a dimension not in T)."""
         total = self.classes.count * self._lanes(Mode.SEPARATE, self.slots)
@@ -122,45 +126,68 @@ class View:
         """Whether no separately counted unit keeps away from the end of the dimension."""
         return np.asarray(self.affected() == self._lanes(Mode.SEPARATE, self.slots))
 
+    @cached_property
+    def _tile(self) -> Ints:
+        """Extent of the tile."""
+        nests, tile = self.geometry.nests, self.geometry.ones
+        for index in self.slots:
+            slot = nests.slots[index]
+            if slot.level >= self.level if slot.kind == "t" else self.modes[index] is Mode.TILE:
+                tile = tile * self.geometry.factors[index]
+        return tile
+
     def axis(self, coefficient: int) -> RankAxis:
         """The dimension as one axis of a sliding rank: its tile, its shared lanes and what is missing at the end."""
         geometry = self.geometry
-        tile = geometry.ones
-        for index in self.slots:
-            slot = geometry.nests.slots[index]
-            inside = slot.level >= self.level if slot.kind == "t" else self.modes[index] is Mode.TILE
-            tile = tile * geometry.factors[index] if inside else tile
         shared = [i for i in self._spatial() if self.modes[i] is Mode.UNION]
         lanes = tuple((geometry.factors[i], geometry.strides[i]) for i in shared)
         if self.uneven is None:
-            return RankAxis(coefficient, tile, lanes)
+            return RankAxis(coefficient, self._tile, lanes)
         at = self.uneven.slot
         if self.modes[at] is Mode.TILE:
-            return RankAxis(coefficient, tile, lanes, -1, None, self.uneven.missing * geometry.strides[at])
+            return RankAxis(coefficient, self._tile, lanes, -1, None, self.uneven.missing * geometry.strides[at])
         row = sum(1 for i in shared if i < at)
         if self.modes[at] is Mode.UNION:
-            return RankAxis(coefficient, tile, lanes, row, self.uneven.active, None)
+            return RankAxis(coefficient, self._tile, lanes, row, self.uneven.active, None)
         # The whole unit is idle (or its last outer row of children): no lane of its own decides.
         padded = (*lanes[:row], (geometry.ones, geometry.ones), *lanes[row:])
-        return RankAxis(coefficient, tile, padded, row, geometry.ones * 0, None)
+        return RankAxis(coefficient, self._tile, padded, row, geometry.ones * 0, None)
+
+
+Views = dict[str, View]
+Sums = tuple[Ints, Ints]
+
+
+def views_of(geometry: Geometry, level: int, modes: Modes, every_step: bool = False) -> dict[str, View]:
+    """The view of every looped dimension; tensors that are counted alike share them."""
+    key = (level, modes, every_step)
+    if key not in geometry.views:
+        geometry.views[key] = {d: View(geometry, d, level, modes, every_step) for d in geometry.of}
+    return cast(dict[str, View], geometry.views[key])
 
 
 def entering(
-    geometry: Geometry, tensor: Tensor, level: int, modes: Modes, every_step: bool = False, first_step: bool = False
+    geometry: Geometry,
+    tensor: Tensor,
+    level: int,
+    modes: Modes,
+    every_step: bool = False,
+    first_step: bool = False,
+    sums_of: Callable[[int, Views], Sums | None] | None = None,
 ) -> Ints:
     """Words that enter tiles of `tensor` at `level`, per mapping: see the module's text.
 
     `every_step` counts the words present in each step of compute instead (nothing is held over); `first_step` only
-    what the start brings.
+    what the start brings. `sums_of` may count a rank (by its place in the tensor) in another way.
     """
-    views = {d: View(geometry, d, level, modes, every_step) for d in geometry.of}
+    views = views_of(geometry, level, modes, every_step)
     others = np.ones((1, 1), dtype=np.int64)
     for dimension, view in views.items():
         if dimension not in tensor.dimensions:
-            others = others * view.units()
+            others = others * view.units
     now, held = others, others
-    for rank in tensor.ranks:
-        sums = _rank_sums(rank, views)
+    for place, rank in enumerate(tensor.ranks):
+        sums = sums_of(place, views) if sums_of else rank_sums(rank, views)
         if sums is not None:
             now, held = now * sums[0], held * sums[1]
     now = now * np.ones((1, geometry.rows), dtype=np.int64)
@@ -177,13 +204,13 @@ def _after_start(held: Ints, shape: tuple[int, ...]) -> Ints:
     return out
 
 
-def _rank_sums(rank: Rank, views: dict[str, View]) -> tuple[Ints, Ints] | None:
+def rank_sums(rank: Rank, views: Views) -> Sums | None:
     """Sums over counters of (now, held) of one rank per class; None where no loop touches it."""
     terms = [term for term in rank if term.dimension in views]
     if not terms:
         return None
     if len(terms) == 1:
-        return views[terms[0].dimension].positions()
+        return views[terms[0].dimension].positions
     return _sliding_sums([(term.coefficient, views[term.dimension]) for term in terms])
 
 

@@ -76,9 +76,16 @@ _points_cached = lru_cache(maxsize=1 << 16)(_points)
 @lru_cache(maxsize=1 << 18)
 def count_case(axes: tuple[AxisCase, ...], shift: int) -> tuple[int, int, int]:
     """(now, held, most): covered positions, those every covering child held before, most children of one position."""
-    coefficients = tuple(axis.coefficient for axis in axes)
+    now, held, most = cover(tuple(axis.coefficient for axis in axes), [list(axis.children()) for axis in axes], shift)
+    return now.bit_count(), held.bit_count(), most
+
+
+def cover(
+    coefficients: tuple[int, ...], children: list[list[tuple[int, int, int]]], shift: int
+) -> tuple[int, int, int]:
+    """(now, held) as bit sets and the most children of one position; `children` of each axis as `AxisCase` gives."""
     now, lacking, layers = 0, 0, list[int]()
-    for combination in itertools.product(*(axis.children() for axis in axes)):
+    for combination in itertools.product(*children):
         offset = sum(c * child[0] for c, child in zip(coefficients, combination, strict=True))
         new = _points_cached(coefficients, tuple(child[1] for child in combination))
         old = _points_cached(coefficients, tuple(child[2] for child in combination))
@@ -86,7 +93,7 @@ def count_case(axes: tuple[AxisCase, ...], shift: int) -> tuple[int, int, int]:
         now |= new << offset
         lacking |= lack << offset
         layers = _stack(layers, new << offset)
-    return now.bit_count(), (now & ~lacking).bit_count(), len(layers)
+    return now, now & ~lacking, len(layers)
 
 
 def _stack(layers: list[int], points: int) -> list[int]:
@@ -142,12 +149,28 @@ def count_rows(
     now, held = np.zeros(rows.shape, dtype=np.int64), np.zeros(rows.shape, dtype=np.int64)
     index = np.flatnonzero(rows)
     if index.size:
-        columns = _case_columns(axes, flags, index)
-        table = np.stack([*columns, np.broadcast_to(shift, rows.shape)[index]], axis=1)
-        cases, inverse = np.unique(table, axis=0, return_inverse=True)
-        counts = np.array([_count_encoded(axes, flags, case.tolist()) for case in cases], dtype=np.int64)
-        now[index], held[index] = counts[inverse.ravel()].T
+        columns = [*_case_columns(axes, flags, index), np.broadcast_to(shift, rows.shape)[index]]
+        first, inverse = distinct(columns)
+        cases = np.stack([column[first] for column in columns], axis=1).tolist()
+        counts = np.array([_count_encoded(axes, flags, case) for case in cases], dtype=np.int64)
+        now[index], held[index] = counts[inverse].T
     return now, held
+
+
+def distinct(columns: list[Ints]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of a table of `columns` that differ: where each first stands, and which of them every row is."""
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    size = 1
+    for column in columns:
+        low, high = int(column.min()), int(column.max())
+        size *= high - low + 1
+        if size >= 2**62:
+            # Sorting whole rows is slower, and cannot overflow.
+            _, first, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+            return first, inverse.ravel()
+        code = code * (high - low + 1) + (column - low)
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return first, inverse
 
 
 def _case_columns(axes: list[RankAxis], flags: list[tuple[Bools, Bools] | None], index: NDArray[np.intp]) -> list[Ints]:

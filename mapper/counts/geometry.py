@@ -59,7 +59,10 @@ class Geometry:
         self.of: dict[str, list[int]] = {}
         for index, slot in enumerate(nests.slots):
             self.of.setdefault(slot.dimension, []).append(index)
-        self._steps: dict[tuple[str, int], Steps] = {}
+        self._steps: dict[int, dict[str, Steps]] = {}
+        self._every_step: dict[str, Steps] = {}
+        self.views: dict[object, object] = {}
+        """Memory of `entering`, which looks at the same dimensions for several tensors."""
 
     @cached_property
     def ones(self) -> Ints:
@@ -86,35 +89,56 @@ class Geometry:
                     found[dimension] = Uneven(index, missing, self.factors[index] - missing)
         return found
 
+    @cached_property
+    def sliding(self) -> frozenset[str]:
+        """Looped dimensions that share a rank with another."""
+        ranks = [rank for tensor in self.nests.einsum.tensors for rank in tensor.ranks]
+        looped = [[t.dimension for t in rank if t.dimension in self.of] for rank in ranks]
+        return frozenset(d for dimensions in looped if len(dimensions) > 1 for d in dimensions)
+
     def temporal_above(self, level: int) -> list[int]:
         """Slots of the temporal loops above `level`, outermost first."""
         return [i for i, s in enumerate(self.nests.slots) if s.kind == "t" and s.level < level]
 
     def steps(self, dimension: str, level: int) -> Steps:
         """Step classes of a tile at `level`: the start, then one per temporal loop above, outermost first."""
-        key = (dimension, level)
-        if key not in self._steps:
-            self._steps[key] = self._make_steps(dimension, level)
-        return self._steps[key]
+        if level not in self._steps:
+            self._steps[level] = self._make_steps(level)
+        return self._steps[level][dimension]
 
-    def _make_steps(self, dimension: str, level: int) -> Steps:
-        loops = self.temporal_above(level)
-        mine = np.array([self.nests.slots[i].dimension == dimension for i in loops], dtype=bool)[:, None]
-        bounds = self.factors[loops]
+    def _make_steps(self, level: int) -> dict[str, Steps]:
+        """Of all dimensions at once: arrays of (classes, dimensions, mappings)."""
+        loops, dimensions = self.temporal_above(level), list(self.of)
+        mine = np.array([[self.nests.slots[i].dimension == d for d in dimensions] for i in loops], dtype=bool).reshape(
+            len(loops), len(dimensions), 1
+        )
+        bounds = self.factors[loops][:, None, :]
         own = np.where(mine, bounds, 1)
-        uneven = self.uneven.get(dimension)
-        outer = mine & np.array([uneven is not None and i < uneven.slot for i in loops], dtype=bool)[:, None]
-        shape = (len(loops) + 1, self.rows)
-        count, shift = np.ones(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        still = np.zeros(shape, dtype=bool)
+        shape = (len(loops) + 1, len(dimensions), self.rows)
+        count, still = np.ones(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
         count[1:] = _before(own) * np.where(mine, bounds - 1, 1)
-        travel = (own - 1) * self.strides[loops]
-        shift[1:] = np.where(mine, self.strides[loops], 0) - (_inside_sum(travel))
         still[1:] = ~mine & (_inside_product(own) == 1)
+        return {
+            d: Steps(count[:, i], *self._ends(d, loops, mine[:, i]), still[:, i], self._shift(d, loops, mine[:, i]))
+            for i, d in enumerate(dimensions)
+        }
+
+    def _shift(self, dimension: str, loops: list[int], mine: Bools) -> Ints:
+        """How far the tile moves per class, zero where no rank needs to know."""
+        shift = np.zeros((len(loops) + 1, self.rows if dimension in self.sliding else 1), dtype=np.int64)
+        if dimension in self.sliding:
+            strides = np.where(mine, self.strides[loops], 0)
+            shift[1:] = strides - _inside_sum((self.factors[loops] - 1) * strides)
+        return shift
+
+    def _ends(self, dimension: str, loops: list[int], mine: Bools) -> tuple[Ints, Bools, Bools]:
+        """`special`, `new_last` and `old_last` of a dimension."""
+        uneven = self.uneven.get(dimension)
         if uneven is None:
             none = np.zeros((1, 1), dtype=bool)
-            return Steps(count, np.zeros((1, 1), dtype=np.int64), none, none, still, shift)
-        return Steps(count, *self._specials(bounds, mine, outer), still, shift)
+            return np.zeros((1, 1), dtype=np.int64), none, none
+        outer = mine & np.array([i < uneven.slot for i in loops], dtype=bool)[:, None]
+        return self._specials(self.factors[loops], mine, outer)
 
     def _specials(self, bounds: Ints, mine: Bools, outer: Bools) -> tuple[Ints, Bools, Bools]:
         """How often each class starts or ends with the dimension at its end; `outer`: its loops outside the slot."""
@@ -133,6 +157,11 @@ class Geometry:
 
     def every_step(self, dimension: str) -> Steps:
         """All steps of compute as one class: combinations of the temporal counters, and those at the end."""
+        if dimension not in self._every_step:
+            self._every_step[dimension] = self._make_every_step(dimension)
+        return self._every_step[dimension]
+
+    def _make_every_step(self, dimension: str) -> Steps:
         temporal = [i for i in self.of.get(dimension, []) if self.nests.slots[i].kind == "t"]
         count = self.factors[temporal].prod(axis=0)
         uneven = self.uneven.get(dimension)

@@ -15,6 +15,7 @@ import numpy as np
 
 from mapper.counts.entering import Mode, Modes, entering
 from mapper.counts.geometry import Geometry
+from mapper.counts.padding import stored_reads
 from mapper.counts.traffic import Action, Sharing, kept_levels, modes
 from mapper.mapping.loopnest import Ints
 from mapper.workload.einsum import Tensor
@@ -57,7 +58,9 @@ def _sent(geometry: Geometry, tensor: Tensor, kept: list[int], level: int, path:
     """Words exchanged with the next kept level below (or compute), united over children."""
     below = [k for k in kept if k > level]
     target = below[0] if below else geometry.nests.level_count
-    return entering(geometry, tensor, target, pinned(geometry, level, path, target, sharing), every_step=not below)
+    chosen = pinned(geometry, level, path, target, sharing)
+    # There is one instance of level 0, so nothing is pinned there.
+    return (entering if level else stored_reads)(geometry, tensor, target, chosen, not below)
 
 
 def pinned(geometry: Geometry, level: int, path: Path, target: int, sharing: Sharing | None = None) -> Modes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapper.counts.entering import Mode, Modes, View
+from mapper.counts.entering import Mode, Modes, View, views_of
 from mapper.counts.footprint import AxisCase, RankAxis, count_case
 from mapper.counts.geometry import Geometry, groups
 from mapper.counts.traffic import Sharing, kept_levels, modes
@@ -28,7 +28,7 @@ def max_multicast(nests: Nests, sharing: Sharing) -> dict[tuple[int, str], Ints]
 
 
 def _degree(geometry: Geometry, tensor: Tensor, level: int, chosen: Modes) -> Ints:
-    views = {d: View(geometry, d, level, chosen, False) for d in geometry.of}
+    views = views_of(geometry, level, chosen)
     degree = geometry.ones
     for dimension, view in views.items():
         if dimension not in tensor.dimensions:

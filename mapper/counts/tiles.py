@@ -14,10 +14,8 @@ def tile_extents(geometry: Geometry, level: int) -> dict[str, Ints]:
     """Extent of every looped dimension in the largest tile at `level`, per mapping."""
     extents = {}
     for dimension, slots in geometry.of.items():
-        extent = geometry.ones
-        for index in slots:
-            if geometry.nests.slots[index].level >= level:
-                extent = extent * geometry.factors[index]
+        inside = [i for i in slots if geometry.nests.slots[i].level >= level]
+        extent = geometry.factors[inside[0]] * geometry.strides[inside[0]] if inside else geometry.ones
         extents[dimension] = np.minimum(extent, geometry.nests.einsum.extent[dimension])
     return extents
 

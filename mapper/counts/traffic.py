@@ -23,6 +23,7 @@ import numpy as np
 
 from mapper.counts.entering import Mode, Modes, entering
 from mapper.counts.geometry import Geometry, groups
+from mapper.counts.padding import stored_reads
 from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints, Nests
 from mapper.workload.einsum import Tensor
@@ -52,12 +53,14 @@ class Traffic:
     """Words per (level, tensor, action), an array with one entry per mapping; zero actions are left out.
 
     `reductions[(level, tensor)]`: spatial additions on the way into `level`; `delivered[(level, tensor)]`: words that
-    arrive below `level`, each receiver counted; `temporal_reductions`: additions at the innermost level.
+    arrive below `level`, each receiver counted; `temporal_reductions`: additions at the innermost level;
+    `padding[tensor]`: words that level 0 would read more often if it stored the padding.
     """
 
     words: dict[Key, Ints] = field(default_factory=dict)
     reductions: dict[tuple[int, str], Ints] = field(default_factory=dict)
     delivered: dict[tuple[int, str], Ints] = field(default_factory=dict)
+    padding: dict[str, Ints] = field(default_factory=dict)
     temporal_reductions: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
@@ -106,6 +109,7 @@ def merge(size: int, parts: list[tuple[Ints, Traffic]]) -> Traffic:
         _scatter(out.words, part.words, rows, size)
         _scatter(out.reductions, part.reductions, rows, size)
         _scatter(out.delivered, part.delivered, rows, size)
+        _scatter(out.padding, part.padding, rows, size)
     return out
 
 
@@ -129,15 +133,21 @@ def _count_operand(traffic: Traffic, geometry: Geometry, tensor: Tensor, sharing
     for parent, level in itertools.pairwise(kept):
         fills = entering(geometry, tensor, level, modes(nests, level, level, None))
         traffic.words[level, tensor.name, "fills"] = fills
-        traffic.words[parent, tensor.name, "reads"] = entering(
-            geometry, tensor, level, modes(nests, level, parent, sharing)
-        )
+        _serve(traffic, geometry, tensor, parent, level, sharing)
         traffic.delivered[parent, tensor.name] = fills
-    last = kept[-1]
-    compute = modes(nests, nests.level_count, last, sharing)
-    reads = entering(geometry, tensor, nests.level_count, compute, every_step=True)
-    traffic.words[last, tensor.name, "reads"] = reads
-    traffic.delivered[last, tensor.name] = np.full(len(nests), nests.einsum.points, dtype=np.int64)
+    _serve(traffic, geometry, tensor, kept[-1], nests.level_count, sharing)
+    traffic.delivered[kept[-1], tensor.name] = np.full(len(nests), nests.einsum.points, dtype=np.int64)
+
+
+def _serve(traffic: Traffic, geometry: Geometry, tensor: Tensor, parent: int, level: int, sharing: Sharing) -> None:
+    """Reads of `parent` for `level` (past the last: compute); level 0 stores, and so reads, no padding."""
+    nests = geometry.nests
+    every_step, chosen = level == nests.level_count, modes(nests, level, parent, sharing)
+    wanted = entering(geometry, tensor, level, chosen, every_step)
+    reads = stored_reads(geometry, tensor, level, chosen, every_step) if parent == 0 else wanted
+    traffic.words[parent, tensor.name, "reads"] = reads
+    if parent == 0 and any(tensor.stored):
+        traffic.padding[tensor.name] = wanted - reads
 
 
 def _count_output(traffic: Traffic, geometry: Geometry) -> None:

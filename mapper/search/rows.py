@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from mapper.arch.accelerator import Accelerator
 from mapper.cost.single import Evaluation
 from mapper.search.result import Ranked, Ranking
+from mapper.workload.einsum import ROLES
 
 Row = dict[str, object]
+
+METRIC_COLUMNS = {"edp": "edp_pj_cycles", "energy": "energy_pj", "cycles": "cycles"}
+"""The column, and the attribute of `Evaluation`, that each metric minimises."""
+
+BALANCED = 1.0
+"""Imbalance of dense compute: every PE has the same work."""
 
 
 def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
@@ -21,37 +31,52 @@ def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
         "rank": ranked.rank,
         "mapping": str(found.mapping),
         "macs": found.macs,
+        "effectual_macs": found.macs,
         "points": found.points,
         "cycles": found.cycles,
         "fill_drain_cycles": found.fill_drain_cycles,
         "utilization": found.utilization,
+        "imbalance_mean": BALANCED,
+        "imbalance_max": BALANCED,
         "energy_pj": found.energy_pj,
         "edp_pj_cycles": found.edp_pj_cycles,
         "bound_by": found.bound_by,
         "optimal": certificate.optimal,
         "mapspace_size": certificate.mapspace_size,
         "evaluated": certificate.evaluated,
-        **_energy(found),
         **_ratios(found),
+        **energy_columns(found),
     }
 
 
-def _energy(found: Evaluation) -> Row:
-    components: Row = {f"energy_{name}_pj": value for name, value in found.energy_by("component").items()}
+def components(accelerator: Accelerator) -> tuple[str, ...]:
+    """Names of everything that takes energy: buffers outermost first, then the compute unit."""
+    return (*(buffer.name for level in accelerator.levels for buffer in level.buffers), accelerator.compute.name)
+
+
+def energy_columns(found: Evaluation) -> dict[str, float]:
+    """Picojoules by component and by role of the tensor; 0 where a mapping leaves a component out."""
+    by_component = dict.fromkeys(components(found.accelerator), 0.0) | found.energy_by("component")
     roles = {t.name: t.role for t in found.einsum.tensors}
-    by_role = dict.fromkeys(("W", "I", "O"), 0.0)
+    by_role = dict.fromkeys(ROLES, 0.0)
     for name, value in found.energy_by("tensor").items():
         if name:
             by_role[roles[name]] += value
-    return components | {f"energy_role_{role}_pj": value for role, value in by_role.items()}
+    columns = {f"energy_{name}_pj": value for name, value in by_component.items()}
+    return columns | {f"energy_role_{role}_pj": value for role, value in by_role.items()}
 
 
 def _ratios(found: Evaluation) -> Row:
-    """Reuse and multicast per level and role; empty where the mapping does not keep the tensor there."""
-    names = [(level, role) for level in found.accelerator.level_names for role in ("W", "I", "O")]
-    roles = {t.name: t.role for t in found.einsum.tensors}
-    reuse = {(level, roles[tensor]): value for (level, tensor), value in found.reuse.items()}
-    edges = {(edge.level, roles[edge.tensor]): edge for edge in found.edges}
+    """Reuse and multicast per level and role.
+
+    Empty where the mapping does not keep the tensor there, and where several tensors have the role: a ratio of them
+    all says nothing.
+    """
+    names = [(level, role) for level in found.accelerator.level_names for role in ROLES]
+    tensors = Counter(t.role for t in found.einsum.tensors)
+    alone = {t.name: t.role for t in found.einsum.tensors if tensors[t.role] == 1}
+    reuse = {(level, alone[tensor]): value for (level, tensor), value in found.reuse.items() if tensor in alone}
+    edges = {(edge.level, alone[edge.tensor]): edge for edge in found.edges if edge.tensor in alone}
     row: Row = {f"reuse_{level}_{role}": reuse.get((level, role)) for level, role in names}
     row |= {
         f"multicast_{level}_{role}": edges[level, role].multicast if (level, role) in edges else None

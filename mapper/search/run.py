@@ -97,7 +97,8 @@ def search(
         problem = Problem(part.einsum, accelerator, spread, metric, top, seed)
         solution = solve(problem)
         if not solution.ranked:
-            raise InfeasibleError(no_mapping(layer.label, part, accelerator, solution.certificate))
+            reason = no_mapping(accelerator, solution.certificate)
+            raise InfeasibleError(f"{layer.label} {part.phase} {part.label} {spread}: {reason}")
         rankings.append(ranking(problem, solution, layer, part))
     return SearchResult(tuple(rankings))
 
@@ -106,7 +107,7 @@ def _partitioning(given: Partitioning | str, einsum: Einsum) -> Partitioning:
     return given if isinstance(given, Partitioning) else parse_partitioning(given, einsum.dimensions)
 
 
-def no_mapping(layer: str, part: Part, accelerator: Accelerator, certificate: Certificate) -> str:
-    """The message where no mapping fits."""
+def no_mapping(accelerator: Accelerator, certificate: Certificate) -> str:
+    """The reason where no mapping fits."""
     tried = f"{certificate.infeasible:,} of {certificate.evaluated:,} mappings tried exceed a buffer"
-    return f"{layer} {part.phase} {part.label}: no mapping fits {accelerator.name} ({tried})"
+    return f"no mapping fits {accelerator.name} ({tried})"

@@ -56,6 +56,13 @@ class Mapspace:
 
     def places(self, dimension: str) -> tuple[Place, ...]:
         """Where `dimension` may loop, outermost first."""
+        return self._places[dimension]
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[Place, ...]]:
+        return {d: self._places_of(d) for d in self.looped}
+
+    def _places_of(self, dimension: str) -> tuple[Place, ...]:
         out: list[Place] = []
         for index, level in enumerate(self.accelerator.levels):
             out.append((index, "t"))

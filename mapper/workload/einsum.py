@@ -40,7 +40,8 @@ class Tensor:
     """A tensor of an einsum.
 
     `role` (W, I or O) says which buffers of the hardware it uses; `data` (W, I or O) whose bits it has: dI is
-    accumulated (role O) with the bits of I. `padding_words` are words of its padded extent that no memory stores.
+    accumulated (role O) with the bits of I. `padding_words` are words of its padded extent that no memory stores;
+    `stored` gives per rank the positions (first, past the last) that are, None where all of them are.
     """
 
     name: str
@@ -48,10 +49,15 @@ class Tensor:
     role: str = "W"
     data: str = "W"
     padding_words: int = 0
+    stored: tuple[tuple[int, int] | None, ...] = ()
 
     @cached_property
     def dimensions(self) -> frozenset[str]:
         return frozenset(term.dimension for rank in self.ranks for term in rank)
+
+    def window(self, rank: int) -> tuple[int, int] | None:
+        """Positions of a rank that memory stores, None where it stores all."""
+        return self.stored[rank] if self.stored else None
 
     def __str__(self) -> str:
         return f"{self.name}[{','.join('+'.join(map(str, rank)) for rank in self.ranks)}]"

@@ -95,7 +95,7 @@ def load_network(name: str | Path, batch: int = 1) -> Network:
     from mapper.workload.zoofile import read_network
 
     geometry.count(str(name), "batch", batch)
-    return read_network(_file(name)).with_batch(batch)
+    return read_network(network_file(name)).with_batch(batch)
 
 
 def load_layer(text: str, batch: int = 1) -> Layer:
@@ -118,14 +118,40 @@ def load_layer(text: str, batch: int = 1) -> Layer:
         raise InputError(f"'{text}' is a network; which layer?", hint=f"{text}:{load_network(text).layers[0].name}")
     from mapper.workload.zoofile import read_layer
 
-    return read_layer(_file(text)).with_batch(batch)
+    return read_layer(network_file(text)).with_batch(batch)
+
+
+def load_workload(text: str, batch: int = 1) -> Network:
+    """A network, or the one layer that `text` names (see `load_layer`) as a network of that layer alone.
+
+    >>> load_workload("resnet18:fc").layer_names
+    ('fc',)
+    """
+    if "+=" in text:
+        return Network("einsum", (load_layer(text, batch),), batch=batch)
+    if ":" in text and not _known(text):
+        layer = load_layer(text, batch)
+        return replace(load_network(text.removesuffix(f":{layer.name}"), batch), layers=(layer,))
+    from mapper.workload.zoofile import read_workload
+
+    geometry.count(text, "batch", batch)
+    return read_workload(network_file(text)).with_batch(batch)
+
+
+def workload_file(text: str) -> Path | None:
+    """The file that `load_workload` reads for `text`; None for an einsum, which is all in its text."""
+    if "+=" in text:
+        return None
+    if ":" in text and not _known(text):
+        return network_file(text.removesuffix(f":{load_layer(text).name}"))
+    return network_file(text)
 
 
 def _known(name: str) -> bool:
     return name in network_names() or Path(name).is_file()
 
 
-def _file(name: str | Path) -> Path:
+def network_file(name: str | Path) -> Path:
     """The file of a shipped name or a path; what looks like a path is one, whether it exists or not."""
     path = Path(name)
     if isinstance(name, Path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:

@@ -126,4 +126,10 @@ def _sliding(name: str, channels: str, data: str, sizes: Sizes, axes: tuple[Walk
     planes = ((Term(v.step, "P"), Term(v.reach, "R")), (Term(h.step, "Q"), Term(h.reach, "S")))
     images = sizes.N * sizes.G * (sizes.K if channels == "K" else sizes.C)
     padding = images * (v.touched * h.touched - v.stored * h.stored)
-    return Tensor(name, (*_plain(f"NG{channels}"), *planes), "I", data, padding)
+    stored = (None, None, None, *(_stored(walk) for walk in axes)) if padding else ()
+    return Tensor(name, (*_plain(f"NG{channels}"), *planes), "I", data, padding, stored)
+
+
+def _stored(walk: Walk) -> tuple[int, int] | None:
+    """The positions of the walk's sliding rank, counted from its first, that exist; None where all do."""
+    return (-walk.origin, walk.size - walk.origin) if walk.stored < walk.touched else None

@@ -123,6 +123,15 @@ def read_layer(path: Path) -> Layer:
     return network.layers[0]
 
 
+def read_workload(path: Path) -> Network:
+    """The network of a file; an entry of `layers:` by itself is a network of that layer alone."""
+    node = read(path)
+    if node.child("layers") is None and any(node.child(kind) for kind in KINDS):
+        layer = _layer(validate(LayerEntry, node), node)
+        return Network(layer.name, (layer,))
+    return read_network(path)
+
+
 def _layer(entry: LayerEntry, node: Node) -> ThreePhaseLayer:
     kinds = [kind for kind in KINDS if getattr(entry, kind) is not None]
     if len(kinds) != 1:

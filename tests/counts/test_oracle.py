@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from mapper.cost.batch import evaluate_nests, rank_costs
 from mapper.counts.traffic import Sharing, count
 from tests.compare import differences
-from tests.strategies import random_batch, random_case
+from tests.oracle import run
+from tests.strategies import make_case, random_batch, random_case
 
 
 @pytest.mark.parametrize("block", range(20))
@@ -23,6 +24,24 @@ def test_closed_form_counts_what_is_executed(block: int) -> None:
         case = random_case(random.Random(seed))
         found = differences(case)
         assert not found, f"seed {seed}\n{case}\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("formula", "mapping"),
+    [
+        ("O[P,Q] += W[R] * I[3*P+3*Q+3*R]; P=4 Q=6 R=3", "L0: Q6 R2 | X: R2 | L1: P4"),
+        ("O[K,P] += W[K,R,T] * I[3*P+2*R+T]; K=2 P=4 R=3 T=3", "L0: K2 T2 | Y: T2 | L1: P4 R3"),
+        ("O[P,Q] += W[R] * I[3*P+Q+R]; P=5 Q=6 R=4", "L0: Q6 | Y: R2 | L1: P5 | Y: R3"),
+        ("Z[A] += X[A+3*B] * Y[2*B+C]; A=5 B=4 C=6", "L0: C3 A2 | X: A3 | L1: C2 | L2: B4"),
+    ],
+)
+def test_the_busiest_instance_may_be_one_that_idles_and_reloads_its_window(formula: str, mapping: str) -> None:
+    case = make_case(formula, mapping)
+    counts = run(case)
+    instances = [words for (level, _), words in counts.instance.items() if level == 1]
+    sliding = case.einsum.operands[0 if formula.startswith("Z") else 1].name
+    assert max(words[sliding, "fills"] for words in instances) > instances[0][sliding, "fills"]
+    assert not differences(case)
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,0 +1,51 @@
+"""`mapper evaluate`: what one given mapping costs, every count."""
+
+from __future__ import annotations
+
+import click
+
+from mapper.cli import given, options
+from mapper.errors import InfeasibleError
+
+FORMATS = ("table", "json", "csv")
+
+
+@click.command("evaluate")
+@click.argument("layer", metavar="LAYER", type=options.Shipped("layer_zoo"))
+@options.arch_option
+@click.option("--mapping", required=True, metavar="M", help=given.MAPPING_HELP)
+@options.together(given.phase_option, given.part_option, options.batch_option)
+@click.option(
+    "--format",
+    "form",
+    default=FORMATS[0],
+    show_default=True,
+    type=options.OneOf(FORMATS),
+    metavar="F",
+    help="|".join(FORMATS) + ": tables for people, or every figure.",
+)
+def command(layer: str, arch: str, mapping: str, phase: str | None, part: str | None, batch: int, form: str) -> None:
+    """Cost of a given mapping: words, cycles, energy, occupancy, area.
+
+    LAYER is NETWORK:LAYER, a file with one layer, or an einsum in quotes with its bounds. A mapping reads
+    "DRAM: N4 K8 | GLB: C4 P7 | X: K16 | Y: N16 | RF: C2 R3 S3 Q7": levels outermost first, X and Y the fan-out of the
+    level on their left.
+
+    Exit code: 0 done, 1 the tiles do not fit (everything is printed all the same), 2 wrong input.
+    """
+    from mapper.arch import load_arch
+    from mapper.cost import evaluate
+    from mapper.report import evaluation as shown
+    from mapper.workload import load_layer
+
+    chosen = given.chosen_part(load_layer(layer, batch), phase, part)
+    found = evaluate(chosen.einsum, load_arch(arch), given.read_mapping(mapping))
+    if form == "json":
+        text = shown.as_json(found)
+    elif form == "csv":
+        text = shown.as_csv(found)
+    else:
+        text = shown.as_text(found, f"{layer}, {chosen.phase} {chosen.label}, on {found.accelerator.name}")
+    click.echo(text, nl=False)
+    if not found.fits:
+        raise InfeasibleError(shown.misfits(found))

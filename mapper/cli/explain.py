@@ -1,0 +1,132 @@
+"""`mapper explain`: what a mapping does, and why one beats another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from mapper.cli import given, options
+from mapper.errors import InputError
+
+if TYPE_CHECKING:
+    from mapper.cost import Evaluation
+    from mapper.report.recorded import RunFolder
+    from mapper.workload import Layer, Part
+
+
+class RunOrLayer(options.Shipped):
+    """A folder that a search wrote, or a layer."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        names = [item for item in super().shell_complete(ctx, param, incomplete) if item.type == "plain"]
+        return [*names, CompletionItem(incomplete, type="dir")]
+
+
+@click.command("explain")
+@click.argument("target", metavar="DIR|LAYER", type=RunOrLayer("layer_zoo"))
+@click.option("--layer", metavar="NAME", help="DIR: which layer.")
+@given.phase_option
+@click.option("--partition", metavar="XY", help="DIR: which partitioning, such as KN.")
+@click.option("--rank", default=1, show_default=True, type=click.IntRange(min=1), metavar="R", help="DIR: which rank.")
+@given.part_option
+@click.option("--arch", metavar="A", type=options.Shipped("arch_specs"), help="LAYER: the accelerator.")
+@click.option("--mapping", metavar="M", help=f"LAYER: {given.MAPPING_HELP}")
+@options.batch_option
+@click.option("--versus", metavar="R|M", help="Why it beats another: a rank of DIR, or a mapping of LAYER.")
+def command(
+    target: str,
+    layer: str | None,
+    phase: str | None,
+    partition: str | None,
+    rank: int,
+    part: str | None,
+    arch: str | None,
+    mapping: str | None,
+    batch: int,
+    versus: str | None,
+) -> None:
+    """What a mapping does: loops, tiles, refetches, sharing, time and energy.
+
+    DIR is what `mapper search` wrote; --layer, --phase, --partition and --rank choose one of its mappings, and an
+    option may be left out where the tables leave no choice. LAYER with --arch and --mapping explains any mapping.
+
+    \b
+    mapper explain DIR --layer conv1 --phase fw --partition KN --versus 2
+    mapper explain resnet18:conv1 --arch procrustes --mapping "DRAM: ... | GLB: ..."
+    """
+    if mapping is None and arch is None and "+=" not in target and not _is_layer(target):
+        wanted = {"layer": layer, "phase": phase, "partitioning": partition, "part": part}
+        _explain_run(Path(target), wanted, rank, versus)
+        return
+    for option, value in (("--arch", arch), ("--mapping", mapping)):
+        if value is None:
+            raise InputError(f"{target} is a layer, which needs {option} too", where=option)
+    for option, value in (("--layer", layer), ("--partition", partition)):
+        if value is not None:
+            raise InputError(f"{option} chooses among the mappings of a run, and {target} is a layer", where=option)
+    _explain_given(target, phase, part, batch, str(arch), str(mapping), versus)
+
+
+def _is_layer(target: str) -> bool:
+    from mapper.workload import network_names
+
+    return not Path(target).is_dir() and (target.partition(":")[0] in network_names() or Path(target).is_file())
+
+
+def _explain_given(
+    text: str, phase: str | None, part: str | None, batch: int, arch: str, mapping: str, versus: str | None
+) -> None:
+    from mapper.arch import load_arch
+    from mapper.cost import evaluate
+    from mapper.workload import load_layer
+
+    layer, accelerator = load_layer(text, batch), load_arch(arch)
+    chosen = given.chosen_part(layer, phase, part)
+    found = evaluate(chosen.einsum, accelerator, given.read_mapping(mapping))
+    other = None if versus is None else evaluate(chosen.einsum, accelerator, given.read_mapping(versus))
+    _print(layer, chosen, found, text, "")
+    if other is not None:
+        _print_versus(found, other, ("this", "other"))
+
+
+def _explain_run(folder: Path, wanted: dict[str, str | None], rank: int, versus: str | None) -> None:
+    from mapper.report.recorded import read_run
+
+    if versus is not None and not versus.isdigit():
+        raise InputError(f"'{versus}' is not a rank", where="--versus", hint="2")
+    run = read_run(folder)
+    wanted = _normal(run, wanted)
+    row = run.select(**wanted, rank=str(rank))
+    other = None if versus is None else run.select(**wanted, rank=str(int(versus)))
+    found = run.load(row)
+    title = f"{run.manifest.get('network', '')}:{row['layer']}"
+    _print(found.layer, found.part, found.evaluation, title, f"{row['partitioning']}, rank {row['rank']}")
+    if other is not None:
+        names = (f"rank {row['rank']}", f"rank {other['rank']}")
+        _print_versus(found.evaluation, run.load(other).evaluation, names)
+
+
+def _normal(run: RunFolder, wanted: dict[str, str | None]) -> dict[str, str | None]:
+    """Phase by its own name, part as the tables write it."""
+    from mapper.workload import Phase
+
+    phase, part = wanted["phase"], wanted["part"]
+    if part is not None and "/" not in part:
+        part = next((row["part"] for row in run.rows if row["part"].partition("/")[0] == part), part)
+    return wanted | {"phase": None if phase is None else str(Phase.parse(phase)), "part": part}
+
+
+def _print(layer: Layer, part: Part, found: Evaluation, title: str, note: str) -> None:
+    from mapper.report.explain import explain
+    from mapper.report.explain_text import render
+
+    click.echo(render(explain(layer, part, found, title, note)), nl=False)
+
+
+def _print_versus(found: Evaluation, other: Evaluation, names: tuple[str, str]) -> None:
+    from mapper.report import versus
+
+    click.echo("\n" + versus.render(versus.compare(found, other, names)), nl=False)

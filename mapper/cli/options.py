@@ -1,0 +1,165 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from mapper import shipped
+from mapper.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from mapper.mapping import Partitioning
+    from mapper.workload import Network, Phase
+
+    Parameter = click.ParamType[str]
+else:
+    Parameter = click.ParamType
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+FORMATS = ("csv", "json", "md", "latex", "parquet")
+"""What tables are written in."""
+METRICS = ("edp", "energy", "cycles")
+"""As `mapper.search.pool.METRICS`, which is not imported here so that `--help` stays quick; a test compares them."""
+
+
+class OneOf(Parameter):
+    """One of a few words; the nearest is named where another is given."""
+
+    name = "choice"
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word = str(value).strip().lower()
+        if word not in self.words:
+            self.fail(f"'{value}' is none of {', '.join(self.words)}{_suggestion(word, self.words)}", param, ctx)
+        return word
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
+
+
+class Shipped(Parameter):
+    """The name of a shipped file, or a path; only completion looks at it, the loaders explain what is wrong."""
+
+    name = "text"
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        found = [CompletionItem(name) for name in shipped.names(self.folder) if name.startswith(incomplete)]
+        return found or [CompletionItem(incomplete, type="file")]
+
+
+def _suggestion(word: str, words: Sequence[str]) -> str:
+    near = did_you_mean(word, words) or ""
+    return f" ({near})" if near.startswith("did") else ""
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+arch_option: Decorator = click.option(
+    "--arch", required=True, metavar="A", type=Shipped("arch_specs"), help="Accelerator: a shipped name or a file."
+)
+batch_option: Decorator = click.option(
+    "--batch", default=1, show_default=True, type=click.IntRange(min=1), metavar="N", help="Samples per step."
+)
+layer_option: Decorator = click.option(
+    "--layer", "layers", multiple=True, metavar="NAME", help="Only this layer; may be given several times."
+)
+phase_option: Decorator = click.option(
+    "--phase",
+    "phases",
+    metavar="fw,bw,wu",
+    help="Training phases, also by other names (forward, dgrad, wgrad ...). Default: all that training needs.",
+)
+partition_option: Decorator = click.option(
+    "--partition",
+    "partitionings",
+    metavar="CK,KN,...",
+    help="What is spread over columns and rows: pairs of dimensions, 'all' (CK,KN,CN,PQ) or 'any' (the search "
+    "chooses). Default: all; 'any' for an einsum that has not those dimensions.",
+)
+metric_option: Decorator = click.option(
+    "--metric", default=METRICS[0], show_default=True, type=OneOf(METRICS), metavar="M", help="|".join(METRICS) + "."
+)
+top_option: Decorator = click.option(
+    "--top", default=5, show_default=True, type=click.IntRange(min=1), metavar="K", help="Mappings in each ranking."
+)
+jobs_option: Decorator = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes; the tables are the same for any number. Default: the cores.",
+)
+seed_option: Decorator = click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), metavar="N", help="Seed of the search."
+)
+format_option: Decorator = click.option(
+    "--format",
+    "form",
+    default="csv",
+    show_default=True,
+    type=OneOf(FORMATS),
+    metavar="F",
+    help="|".join(FORMATS) + ": the tables in this format too; CSV is always written.",
+)
+quiet_option: Decorator = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+verbose_option: Decorator = click.option("-v", "--verbose", is_flag=True, help="Print each search as it finishes.")
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """Several options as one decorator, listed by `--help` in this order."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def chosen_layers(network: Network, names: Iterable[str]) -> Network:
+    """`network` with only the layers of those names, in its own order; all of them where no name is given."""
+    wanted = {network[name].name for name in names}
+    if not wanted:
+        return network
+    return replace(network, layers=tuple(layer for layer in network if layer.name in wanted))
+
+
+def chosen_phases(text: str | None) -> tuple[Phase, ...]:
+    """The phases of `--phase`, in the order of training; all where the option is not given."""
+    from mapper.workload import Phase
+
+    if text is None:
+        return tuple(Phase)
+    words = [word for word in text.replace(",", " ").split() if word]
+    if not words:
+        raise InputError("no phase is given", where="--phase", hint="fw,bw,wu")
+    asked = {Phase.parse(word) for word in words}
+    return tuple(phase for phase in Phase if phase in asked)
+
+
+def chosen_partitionings(text: str | None, network: Network) -> tuple[Partitioning, ...]:
+    """The partitionings of `--partition` for the dimensions that the layers of `network` have."""
+    from mapper.mapping import parse_partitionings
+    from mapper.mapping.partitioning import STANDARD
+
+    einsums = (part.einsum for layer in network for part in layer.parts(layer.phases()[0]))
+    dimensions = tuple(dict.fromkeys(dimension for einsum in einsums for dimension in einsum.dimensions))
+    if text is None:
+        text = "all" if set("".join(STANDARD)) <= set(dimensions) else "any"
+    return parse_partitionings(text, dimensions)

@@ -1,0 +1,178 @@
+"""`mapper search`: rank the mappings of a whole network, or of one layer, into tables."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mapper.cli import options
+from mapper.cli.main import ARGUMENTS, INTERRUPTED
+
+if TYPE_CHECKING:
+    from mapper.report.manifest import Entry
+    from mapper.runs import Plan, Run
+    from mapper.runs.executor import Outcome
+    from mapper.search.run import Problem
+
+OnDone = Callable[["Problem", "Outcome"], None]
+
+MOST = 20
+"""Rankings without a mapping that are named one by one."""
+
+
+@click.command("search")
+@click.argument("workload", metavar="NETWORK|LAYER", type=options.Shipped("layer_zoo"))
+@options.together(
+    options.arch_option,
+    options.layer_option,
+    options.phase_option,
+    options.partition_option,
+    options.batch_option,
+    options.metric_option,
+    options.top_option,
+    options.jobs_option,
+    options.seed_option,
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Stop after S seconds; what is finished is kept.",
+)
+@click.option("--input-gradients", is_flag=True, help="Search bw also for layers whose input needs no gradient.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: results/NETWORK-ARCH.")
+@options.format_option
+@click.option("--dry-run", is_flag=True, help="List the searches and their mapspaces; search and write nothing.")
+@options.quiet_option
+@options.verbose_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    workload: str,
+    arch: str,
+    layers: tuple[str, ...],
+    phases: str | None,
+    partitionings: str | None,
+    batch: int,
+    metric: str,
+    top: int,
+    jobs: int | None,
+    seed: int,
+    timeout: float | None,
+    input_gradients: bool,
+    output: Path | None,
+    form: str,
+    dry_run: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Rank the mappings of every layer, phase and partitioning.
+
+    NETWORK is a shipped name or a file. LAYER is NETWORK:LAYER, a file with one layer, or an einsum in quotes with its
+    bounds: "Z[M,N] += A[M,K] * B[K,N]; M=64 N=64 K=64".
+
+    Writes mappings, breakdown and totals as tables and manifest.json into DIR. Exit code: 0 done, 1 no mapping fits
+    somewhere (the tables hold the rest), 2 wrong input, 130 interrupted (the tables hold what was finished).
+    """
+    from mapper import report, runs
+    from mapper.arch import load_arch
+    from mapper.workload.network import load_workload
+
+    network = options.chosen_layers(load_workload(workload, batch), layers)
+    chosen = options.chosen_partitionings(partitionings, network)
+    plan = runs.Plan(
+        network, load_arch(arch), chosen, options.chosen_phases(phases), metric, top, seed, input_gradients
+    )
+    if dry_run:
+        click.echo(report.dry_run(plan))
+        return
+    report.check_format(form)
+    folder = output or _default_folder(workload, plan)
+    inputs = _inputs(workload, arch)
+    report.check_folder(folder)
+    with _progress(plan, quiet, verbose) as on_done:
+        run = runs.run(plan, jobs or options.cores(), timeout, on_done)
+    if run.rankings:
+        files = report.run_files(run, form, workload, ctx.meta[ARGUMENTS], inputs)
+        report.write_files(folder, files)
+        if not quiet:
+            click.echo(_closing(run, folder, list(files)))
+    _say_what_is_missing(run)
+    ctx.exit(_exit_code(run))
+
+
+def _default_folder(workload: str, plan: Plan) -> Path:
+    """`results/NETWORK-ARCH`; one layer given as NETWORK:LAYER does not take the place of its network."""
+    name = plan.network.name
+    layer = plan.network.layers[0].label
+    parts = [name, layer] if workload.endswith(f":{layer}") else [name]
+    return Path("results", re.sub(r"[^\w.\-]+", "_", "-".join([*parts, plan.accelerator.name])))
+
+
+def _inputs(workload: str, arch: str) -> list[Entry]:
+    from mapper.arch.load import arch_file
+    from mapper.report.manifest import input_file
+    from mapper.workload.network import workload_file
+
+    network = workload_file(workload)
+    files = [] if network is None else [input_file("NETWORK", workload, network)]
+    return [*files, input_file("--arch", arch, arch_file(arch))]
+
+
+@contextmanager
+def _progress(plan: Plan, quiet: bool, verbose: bool) -> Iterator[OnDone]:
+    """A bar on a terminal, a line per search with `-v`, else nothing; all on stderr."""
+    if verbose and not quiet:
+        names = {task.problem: str(task) for task in reversed(plan.tasks)}
+        yield lambda problem, outcome: click.echo(f"{names[problem]}: {_outcome(outcome)}", err=True)
+    elif quiet or not sys.stderr.isatty():
+        yield lambda _problem, _outcome: None
+    else:
+        with click.progressbar(length=len(plan.problems), label="searching", show_pos=True, file=sys.stderr) as bar:
+            yield lambda _problem, _outcome: bar.update(1)
+
+
+def _outcome(outcome: Outcome) -> str:
+    from mapper.errors import MapperError
+    from mapper.report import units
+
+    if isinstance(outcome, MapperError):
+        return str(outcome)
+    best = outcome.ranked[0].evaluation
+    figures = f"{units.count(best.cycles)} cycles, {units.energy(best.energy_pj)}"
+    return f"{figures}, {outcome.certificate.evaluated:,} mappings evaluated"
+
+
+def _closing(run: Run, folder: Path, names: list[str]) -> str:
+    from mapper import report
+
+    written = f"written to {folder}: {', '.join(names)}"
+    return f"{report.summary(run)}\n{written}\nnext: {report.next_step(run, folder)}"
+
+
+def _say_what_is_missing(run: Run) -> None:
+    """Rankings that failed, with their reasons, and those that were not finished, on stderr."""
+    lines = [f"error: {task}: {error}" for task, error in run.failures]
+    for line in lines[:MOST]:
+        click.echo(line, err=True)
+    if len(lines) > MOST:
+        click.echo(f"error: and {len(lines) - MOST:,} more rankings without a mapping (see manifest.json)", err=True)
+    if run.stopped is not None:
+        done, every = len(run.outcomes), len(run.plan.problems)
+        kept = "their tables are written" if run.rankings else "nothing is written"
+        click.echo(f"{run.stopped}: {done:,} of {every:,} searches are finished; {kept}", err=True)
+
+
+def _exit_code(run: Run) -> int:
+    from mapper.runs import Stop
+
+    if run.stopped is Stop.interrupted:
+        return INTERRUPTED
+    failed = max((error.exit_code for _, error in run.failures), default=0)
+    return max(failed, int(run.stopped is Stop.workers or not run.rankings))

@@ -1,0 +1,93 @@
+"""`mapper validate`: strict check of accelerator, network and mapping files, told apart by what is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mapper.errors import InputError, MapperError, did_you_mean
+
+if TYPE_CHECKING:
+    from mapper.yamlfile import Node
+
+_ARCH_KEYS = ("compute", "bits", "technology_nm", "clock_ghz")
+_LAYER_KEYS = ("conv", "linear", "matmul")
+_KEYS = ("name", "levels", "layers", *_ARCH_KEYS, *_LAYER_KEYS)
+
+
+@click.command("validate")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@click.pass_context
+def command(ctx: click.Context, files: tuple[str, ...]) -> None:
+    """Check accelerator, network and mapping files.
+
+    All files are checked. Each gives a line: `ok: ...`, or an error with file:line, the value and the nearest valid
+    one. Exit code: 0 all are fine, 2 otherwise.
+    """
+    wrong = 0
+    for file in files:
+        try:
+            click.echo(f"ok: {file}: {_checked(Path(file))}")
+        except MapperError as error:
+            click.echo(f"error: {error}", err=True)
+            wrong = error.exit_code
+    ctx.exit(wrong)
+
+
+def _checked(path: Path) -> str:
+    """What a valid file describes, in a line."""
+    from mapper.yamlfile import read
+
+    node = read(path)
+    kind = _kind(node, path)
+    return {"accelerator": _arch, "network": _network, "layer": _layer, "mapping": _mapping}[kind](path)
+
+
+def _kind(node: Node, path: Path) -> str:
+    """Accelerator, network, layer or mapping, by the keys on top."""
+    keys = set(node.value) if isinstance(node.value, dict) else set()
+    if "layers" in keys and "levels" not in keys:
+        return "network"
+    if keys == {"levels"}:
+        return "mapping"
+    if keys & {"levels", *_ARCH_KEYS}:
+        return "accelerator"
+    if keys & set(_LAYER_KEYS):
+        return "layer"
+    near = [hint for key in sorted(keys) if (hint := did_you_mean(key, _KEYS)) and hint.startswith("did")]
+    hint = near[0] if near else "levels: and compute:, or layers:, or levels: alone"
+    raise InputError("neither an accelerator nor a network nor a mapping", str(path), hint)
+
+
+def _arch(path: Path) -> str:
+    from mapper.arch import load_arch
+
+    arch = load_arch(path)
+    return f"accelerator {arch.name}, {' > '.join(arch.level_names)}, {_count(arch.pes, 'compute unit')}"
+
+
+def _network(path: Path) -> str:
+    from mapper.workload import load_network
+
+    network = load_network(path)
+    layers = _count(sum(layer.repeat for layer in network), "layer")
+    return f"network {network.name}, {layers}, {network.macs:,} macs, {network.params:,} params"
+
+
+def _layer(path: Path) -> str:
+    from mapper.workload.zoofile import read_layer
+
+    layer = read_layer(path)
+    return f"layer {layer.name}, {layer.macs:,} macs, {layer.weights:,} weights"
+
+
+def _mapping(path: Path) -> str:
+    from mapper.mapping import nest_from_yaml
+
+    return f"mapping {nest_from_yaml(path)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

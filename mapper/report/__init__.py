@@ -1,0 +1,25 @@
+"""Runs as tables, files and text."""
+
+from mapper.report.bundle import run_files
+from mapper.report.files import check_folder, write_files
+from mapper.report.formats import FORMATS, Table, check_format
+from mapper.report.summary import dry_run, next_step, summary
+from mapper.report.tables import breakdown_table, mappings_table
+from mapper.report.totals import Total, totals, totals_table
+
+__all__ = [
+    "FORMATS",
+    "Table",
+    "Total",
+    "breakdown_table",
+    "check_folder",
+    "check_format",
+    "dry_run",
+    "mappings_table",
+    "next_step",
+    "run_files",
+    "summary",
+    "totals",
+    "totals_table",
+    "write_files",
+]

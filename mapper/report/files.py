@@ -1,0 +1,42 @@
+"""Results on disk: a folder that is known to be writable before any work, and files that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from mapper.errors import InputError
+
+
+def check_folder(folder: Path, where: str = "--output") -> None:
+    """Make `folder` and see that a file can be written there. Raises `InputError`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, error, where) from None
+
+
+def write_files(folder: Path, files: Mapping[str, bytes], where: str = "--output") -> None:
+    """Write all of `files` under temporary names, then give them their own, so that none is ever half there."""
+    written: dict[Path, Path] = {}
+    try:
+        for name, data in files.items():
+            temporary = folder / f".{name}.{os.getpid()}"
+            written[temporary] = folder / name
+            temporary.write_bytes(data)
+        for temporary, path in written.items():
+            os.replace(temporary, path)
+    except OSError as error:
+        raise _unwritable(folder, error, where) from None
+    finally:
+        for temporary in written:
+            temporary.unlink(missing_ok=True)
+
+
+def _unwritable(folder: Path, error: OSError, where: str) -> InputError:
+    reason = error.strerror or str(error)
+    return InputError(f"cannot write into '{folder}': {reason}", where, "give a folder that can be written")

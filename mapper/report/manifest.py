@@ -1,0 +1,128 @@
+"""What a run was: its version, command line, inputs and their hashes, and the limits of the accelerator.
+
+Nothing in it says on which machine it ran; only `wall_time_s` differs between two runs of the same command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mapper import __version__
+from mapper.arch import Accelerator, Axis, Buffer, Level
+from mapper.cost.energy import area_um2
+from mapper.errors import InputError
+from mapper.runs import Run
+
+Entry = dict[str, object]
+
+
+def input_file(option: str, given: str, path: Path | str) -> Entry:
+    """An input as the manifest lists it, with the hash of what the file holds now."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror}", where=option) from None
+    return {
+        "option": option,
+        "given": given,
+        "path": str(Path(path).resolve()),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+
+
+def manifest(run: Run, workload: str, arguments: Sequence[str], inputs: Iterable[Entry], files: Iterable[str]) -> bytes:
+    """`manifest.json`. `workload` is the network or layer as given, `arguments` the command line behind `mapper`."""
+    plan = run.plan
+    document: Entry = {
+        "version": __version__,
+        "command": ["mapper", *arguments],
+        "workload": workload,
+        "network": plan.network.name,
+        "layers": list(plan.network.layer_names),
+        "batch": plan.network.batch,
+        "arch": plan.accelerator.name,
+        "phases": [str(phase) for phase in plan.phases],
+        "partitionings": [partitioning.name for partitioning in plan.partitionings],
+        "metric": plan.metric,
+        "top": plan.top,
+        "input_gradients": plan.input_gradients,
+        "seeds": {"search": plan.seed},
+        "inputs": list(inputs),
+        "limits": limits(plan.accelerator),
+        "problems": _problems(run),
+        "files": list(files),
+        "wall_time_s": round(run.seconds, 3),
+    }
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def limits(accelerator: Accelerator) -> Entry:
+    """What bounds every mapping and what every action costs, as the accelerator's file says."""
+    areas = area_um2(accelerator)
+    compute = accelerator.compute
+    levels = zip(accelerator.levels, accelerator.instances, strict=False)
+    return {
+        "name": accelerator.name,
+        "technology_nm": accelerator.technology_nm,
+        "clock_ghz": accelerator.clock_ghz,
+        "bits": dict(accelerator.bits),
+        "levels": [_level(level, instances, areas) for level, instances in levels],
+        "compute": {
+            "name": compute.name,
+            "units": accelerator.pes,
+            "energy_pj": compute.energy_pj,
+            "source": compute.source,
+            "leakage_mw": compute.leakage_mw,
+            "area_um2": areas[compute.name],
+        },
+    }
+
+
+def _level(level: Level, instances: int, areas: dict[str, float | None]) -> Entry:
+    return {
+        "name": level.name,
+        "instances": instances,
+        "keep": sorted(level.keep),
+        "may_keep": sorted(level.may_keep),
+        "buffers": [_buffer(buffer) | {"area_um2": areas[buffer.name]} for buffer in level.buffers],
+        "fanout": {kind: _axis(level.fanout.axis(kind)) for kind in "xy"},
+    }
+
+
+def _axis(axis: Axis) -> Entry:
+    return {
+        "lanes": axis.lanes,
+        "multicast": axis.multicast,
+        "reduction": axis.reduction,
+        "allowed": None if axis.allowed is None else sorted(axis.allowed),
+    }
+
+
+def _buffer(buffer: Buffer) -> Entry:
+    """Capacity null and a bandwidth left out mean unlimited; areas are of all instances together."""
+    ports = {"read": buffer.read_bandwidth, "write": buffer.write_bandwidth, "shared": buffer.shared_bandwidth}
+    energies = buffer.energies
+    return {
+        "name": buffer.name,
+        "tensors": sorted(buffer.roles),
+        "capacity_bits": buffer.capacity_bits,
+        "double_buffered": buffer.double_buffered,
+        "bandwidth_bits_per_cycle": {port: float(bits) for port, bits in ports.items() if bits is not None},
+        "energy_pj_per_bit": {"read": energies.read, "write": energies.write, "drain": energies.drain},
+        "source": energies.source,
+        "leakage_mw": buffer.leakage_mw,
+    }
+
+
+def _problems(run: Run) -> Entry:
+    return {
+        "rankings": len(run.plan.tasks),
+        "searches": len(run.plan.problems),
+        "finished": len(run.outcomes),
+        "stopped": None if run.stopped is None else str(run.stopped),
+        "failed": [{"ranking": str(task), "reason": str(error)} for task, error in run.failures],
+        "unfinished": [str(task) for task in run.unfinished],
+    }

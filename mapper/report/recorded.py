@@ -1,0 +1,142 @@
+"""One mapping out of the tables that a search wrote: its row, and what it needs to be evaluated again."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mapper.arch import Accelerator, load_arch
+from mapper.cost import Evaluation, evaluate
+from mapper.errors import InputError, MapperWarning, did_you_mean
+from mapper.workload import Layer, Part
+from mapper.workload.network import load_workload
+
+MAPPINGS, MANIFEST = "mappings.csv", "manifest.json"
+KEYS = ("layer", "phase", "part", "partitioning", "rank")
+"""Columns that tell the mappings of a run apart, outermost first."""
+OPTIONS = dict(zip(KEYS, ("--layer", "--phase", "--part", "--partition", "--rank"), strict=True))
+_SHOWN = 12
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A mapping of a run, evaluated again."""
+
+    row: Row
+    layer: Layer
+    part: Part
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The tables and the manifest of one run."""
+
+    path: Path
+    rows: tuple[Row, ...]
+    manifest: dict[str, Any]
+
+    def select(self, **wanted: str | None) -> Row:
+        """The one row with these values of `KEYS`; what is None must be the same in all rows that are left."""
+        rows: Iterable[Row] = self.rows
+        for key in KEYS:
+            rows = self._narrowed(list(rows), key, wanted.get(key))
+        return next(iter(rows))
+
+    def _narrowed(self, rows: list[Row], key: str, value: str | None) -> list[Row]:
+        choices = list(dict.fromkeys(row[key] for row in rows))
+        if value is None:
+            if len(choices) > 1:
+                raise InputError(f"{self.path} has several: say which {key}", OPTIONS[key], _listed(choices))
+            return rows
+        found = [row for row in rows if row[key].lower() == value.lower()]
+        if not found:
+            near = did_you_mean(value, choices) or ""
+            hint = near if near.startswith("did") else _listed(choices)
+            raise InputError(f"{self.path} has no {key} '{value}' there", OPTIONS[key], hint)
+        return found
+
+    def load(self, row: Row) -> Recorded:
+        """The mapping of `row` with its layer and accelerator, evaluated."""
+        layer = load_workload(str(self.manifest["workload"]), self._batch)[row["layer"]]
+        part = layer.parts(row["phase"])[int(row["part"].partition("/")[0]) - 1]
+        return Recorded(row, layer, part, evaluate(part.einsum, self._accelerator(), row["mapping"]))
+
+    @property
+    def _batch(self) -> int:
+        """Samples per step; an einsum states them in its bounds."""
+        return 1 if "+=" in str(self.manifest["workload"]) else int(self.manifest["batch"])
+
+    def _accelerator(self) -> Accelerator:
+        """As given to the search; a warning where a file has changed since."""
+        for entry in self.manifest["inputs"]:
+            _warn_if_changed(Path(entry["path"]), entry["sha256"])
+        arch = next(entry["given"] for entry in self.manifest["inputs"] if entry["option"] == "--arch")
+        return load_arch(arch)
+
+
+def read_run(folder: Path) -> RunFolder:
+    """The tables of a run. Raises `InputError` naming the file that is missing or unreadable."""
+    text = _text(folder / MAPPINGS)
+    try:
+        reader = csv.DictReader(text.splitlines(), strict=True)
+        rows = tuple(reader)
+    except csv.Error as error:
+        raise InputError(f"not a CSV table: {error}", str(folder / MAPPINGS)) from None
+    missing = [key for key in (*KEYS, "mapping") if key not in (reader.fieldnames or ())]
+    if missing or any(None in row.values() or None in row for row in rows):
+        wrong = f"no column {missing[0]}" if missing else "a row has not as many columns as the header"
+        raise InputError(f"{wrong}: this is no table of mapper search", str(folder / MAPPINGS))
+    if not rows:
+        raise InputError("no mapping in it", str(folder / MAPPINGS))
+    return RunFolder(folder, rows, _manifest(folder / MANIFEST))
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(_text(path))
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", f"{path}:{error.lineno}") from None
+    wanted = {"workload": str, "batch": int, "inputs": list}
+    for key, kind in wanted.items():
+        if not isinstance(document, dict) or not isinstance(document.get(key), kind):
+            raise InputError(f"'{key}' is missing or wrong: this is no manifest of mapper search", str(path))
+    for entry in document["inputs"]:
+        if not isinstance(entry, dict) or not {"option", "given", "path", "sha256"} <= set(entry):
+            raise InputError("'inputs' is wrong: this is no manifest of mapper search", str(path))
+    if "--arch" not in {entry["option"] for entry in document["inputs"]}:
+        raise InputError("'inputs' names no --arch: this is no manifest of mapper search", str(path))
+    return document
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        hint = "a folder that mapper search wrote has it" if path.parent.is_dir() else "no such folder"
+        raise InputError("no such file", str(path), hint) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
+        raise InputError(f"cannot be read: {reason}", str(path)) from None
+
+
+def _warn_if_changed(path: Path, sha256: str) -> None:
+    try:
+        changed = hashlib.sha256(path.read_bytes()).hexdigest() != sha256
+    except OSError:
+        return
+    if changed:
+        warnings.warn(MapperWarning(f"{path} has changed since the search"), stacklevel=2)
+
+
+def _listed(choices: list[str]) -> str:
+    more = f" and {len(choices) - _SHOWN} more" if len(choices) > _SHOWN else ""
+    return f"one of: {', '.join(choices[:_SHOWN])}{more}"

@@ -1,0 +1,126 @@
+"""What a search prints at its end: totals per phase and partitioning, and the best partitioning of every layer."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from mapper.report import units
+from mapper.report.grid import clip, grid
+from mapper.report.totals import BEST, LayerPhase, Pick, Total, layer_phases, searched_phases, totals
+from mapper.runs import Plan, Run
+from mapper.search.rows import METRIC_COLUMNS
+from mapper.search.space import Mapspace
+
+NAME = 10
+"""Characters of a partitioning's name in the table of layers."""
+
+
+def summary(run: Run) -> str:
+    """Both tables and how far to trust them."""
+    return "\n".join([_title(run.plan), "", *_totals(run), "", *_layers(run), "", *_notes(run)])
+
+
+def next_step(run: Run, folder: Path) -> str:
+    """The command that explains the mapping that weighs most: of the layer and phase of the highest metric."""
+    picks = [pick for entry in layer_phases(run, BEST) for pick in entry.picks]
+    whole = [pick for pick in picks if pick.task.part.count == 1] or picks
+    pick = max(whole, key=lambda p: _value(run, p))
+    words = ["mapper", "explain", str(folder), "--layer", pick.task.layer.label, "--phase", str(pick.task.phase)]
+    return shlex.join([*words, "--partition", pick.task.partitioning, "--rank", "1"])
+
+
+def dry_run(plan: Plan) -> str:
+    """Every ranking that would be searched, with the size of its mapspace."""
+    rows = [("layer", "phase", "part", "partitioning", "same as", "mappings")]
+    first: dict[object, str] = {}
+    for task in plan.tasks:
+        same = first.setdefault(task.problem, task.layer.label)
+        problem = task.problem
+        size = Mapspace(problem.einsum, problem.accelerator, problem.partitioning).size
+        twin = same if same != task.layer.label else ""
+        rows.append((task.layer.label, str(task.phase), task.part.label, task.partitioning, twin, f"{size:,}"))
+    return "\n".join([_title(plan), "", *grid(rows, left=5), "", "dry run: nothing is searched or written"])
+
+
+def _title(plan: Plan) -> str:
+    layers = f"{len(plan.network)} layer{'s' * (len(plan.network) > 1)}"
+    searches = f"{len(plan.tasks)} rankings from {len(plan.problems)} searches"
+    name = clip(plan.network.name, 40)
+    return f"{name} on {plan.accelerator.name}: {layers}, batch {plan.network.batch}, {searches}, metric {plan.metric}"
+
+
+def _totals(run: Run) -> Iterator[str]:
+    found = totals(run)
+    holes = any(total.layers_without_mapping for total in found)
+    rows = [["phase", "partitioning", "cycles ", "energy ", "edp (pJ x cycles) ", "utilization "]]
+    for phase in dict.fromkeys(total.phase for total in found):
+        block = [total for total in found if total.phase == phase]
+        lines = [[total.partitioning, *_marked(total, block)] for total in block]
+        rows += [[phase if i == 0 else "", *line] for i, line in enumerate(lines)]
+    if holes:
+        missing = [f"{t.layers_without_mapping} of {t.layers}" if t.layers_without_mapping else "" for t in found]
+        rows = [[*row, cell] for row, cell in zip(rows, ["layers without a mapping", *missing], strict=True)]
+    yield "Totals: every layer times its repeat. *: best fixed partitioning of the phase; best: the best of each layer."
+    yield from grid(rows, left=2)
+
+
+def _marked(total: Total, block: list[Total]) -> list[str]:
+    """Figures of a total, each with a star where no other fixed choice of the phase is better."""
+    if not total.cycles:
+        return ["- "] * 4
+    fewest = min(other.layers_without_mapping for other in block)
+    fixed = [t for t in block if t.partitioning != BEST and t.cycles and t.layers_without_mapping == fewest]
+    figures: list[tuple[str, float, list[float]]] = [
+        (units.count(total.cycles), -total.cycles, [-t.cycles for t in fixed]),
+        (units.energy(total.energy_pj), -total.energy_pj, [-t.energy_pj for t in fixed]),
+        (f"{total.edp_pj_cycles:.3e}", -total.edp_pj_cycles, [-t.edp_pj_cycles for t in fixed]),
+        (units.percent(total.utilization), total.utilization or 0.0, [t.utilization or 0.0 for t in fixed]),
+    ]
+    competes = len(fixed) > 1 and total in fixed
+    return [text + ("*" if competes and value == max(others) else " ") for text, value, others in figures]
+
+
+def _layers(run: Run) -> Iterator[str]:
+    entries: dict[str, dict[str, LayerPhase]] = {}
+    for entry in layer_phases(run, BEST):
+        entries.setdefault(entry.layer.label, {})[entry.phase] = entry
+    phases = searched_phases(run)
+    rows = [["layer", "repeat", *(cell for phase in phases for cell in (phase, "cycles", "energy", "util."))]]
+    for layer, by_phase in entries.items():
+        repeat = next(iter(by_phase.values())).layer.repeat
+        rows.append([layer, f"{repeat:,}", *(cell for phase in phases for cell in _cells(by_phase.get(phase), run))])
+    yield "Best partitioning of every layer, figures of one layer:"
+    yield from grid(rows)
+
+
+def _cells(entry: LayerPhase | None, run: Run) -> list[str]:
+    """Partitioning, cycles, energy and utilization of a layer in a phase, all its parts added."""
+    if entry is None:
+        return [""] * 4
+    if not entry.complete:
+        return ["none", "-", "-", "-"]
+    found = [pick.ranked.evaluation for pick in entry.picks]
+    cycles = sum(evaluation.cycles for evaluation in found)
+    names = "+".join(dict.fromkeys(pick.task.partitioning for pick in entry.picks))
+    busy = sum(evaluation.macs for evaluation in found) / (cycles * run.plan.accelerator.pes)
+    energy = units.energy(sum(evaluation.energy_pj for evaluation in found))
+    return [clip(names, NAME), units.count(cycles), energy, f"{100 * busy:.0f} %"]
+
+
+def _notes(run: Run) -> Iterator[str]:
+    proven = [ranking.certificate.optimal for _, ranking in run.rankings]
+    if all(proven):
+        yield f"optimal: yes, all {len(proven)} rankings are proven"
+    else:
+        yield f"optimal: no, {sum(proven)} of {len(proven)} rankings are proven; the others are the best mappings found"
+    skipped = [layer.label for layer in run.plan.network if layer.phases() != layer.phases(input_gradients=True)]
+    if "bw" in run.plan.phases and skipped and not run.plan.input_gradients:
+        names = clip(", ".join(skipped), 60)
+        yield f"bw: training does not need it for {names}; --input-gradients searches it all the same"
+
+
+def _value(run: Run, pick: Pick) -> float:
+    value: float = getattr(pick.ranked.evaluation, METRIC_COLUMNS[run.plan.metric])
+    return value

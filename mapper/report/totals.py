@@ -1,0 +1,173 @@
+"""Totals of a network: sums over its layers, each times its repeat, per phase and choice of partitionings.
+
+A choice is one partitioning for every layer, or `best`: for each layer and part the partitioning whose first mapping
+has the lowest metric. A layer enters a sum only with all its parts; the others are counted as without a mapping.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+from mapper.report.formats import Table
+from mapper.runs import Run, Task
+from mapper.search.result import Ranked
+from mapper.search.rows import METRIC_COLUMNS, Row, energy_columns
+from mapper.workload import Layer, Part, Phase
+
+BEST = "best"
+"""The choice of the best partitioning per layer and part."""
+ALL = "all"
+"""The three phases together."""
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The mapping that a choice takes for one part of a layer."""
+
+    task: Task
+    ranked: Ranked
+
+
+@dataclass(frozen=True)
+class LayerPhase:
+    """A layer in one phase under a choice: `picks` has one entry per part that has a mapping."""
+
+    layer: Layer
+    parts: tuple[Part, ...]
+    picks: tuple[Pick, ...]
+
+    @property
+    def phase(self) -> str:
+        return str(self.parts[0].phase)
+
+    @property
+    def complete(self) -> bool:
+        return len(self.picks) == len(self.parts)
+
+
+@dataclass(frozen=True)
+class Total:
+    """Sums over `layers` less those without a mapping. `energies` by column name."""
+
+    phase: str
+    partitioning: str
+    layers: int
+    layers_without_mapping: int
+    macs: int
+    cycles: int
+    energy_pj: float
+    pes: int
+    energies: dict[str, float]
+
+    @property
+    def utilization(self) -> float | None:
+        """Multiply-accumulates per cycle and compute unit."""
+        return self.macs / (self.cycles * self.pes) if self.cycles else None
+
+    @property
+    def edp_pj_cycles(self) -> float:
+        return self.energy_pj * self.cycles
+
+
+def choices(run: Run) -> tuple[str, ...]:
+    """Names of the choices: each partitioning, then `best`."""
+    return (*(partitioning.name for partitioning in run.plan.partitionings), BEST)
+
+
+def searched_phases(run: Run) -> tuple[str, ...]:
+    """Phases that some layer has, in the order of training."""
+    found = {task.phase for task in run.plan.tasks}
+    return tuple(str(phase) for phase in Phase if phase in found)
+
+
+def layer_phases(run: Run, choice: str) -> list[LayerPhase]:
+    """Every layer and phase of the plan, in its order, with what `choice` takes for it."""
+    picks = _picks(run)
+    parts: dict[tuple[str, str], dict[str, Task]] = defaultdict(dict)
+    for task in run.plan.tasks:
+        parts[task.layer.label, task.phase].setdefault(task.part.label, task)
+    return [
+        LayerPhase(
+            next(iter(tasks.values())).layer,
+            tuple(task.part for task in tasks.values()),
+            tuple(picks[layer, phase, part, choice] for part in tasks if (layer, phase, part, choice) in picks),
+        )
+        for (layer, phase), tasks in parts.items()
+    ]
+
+
+def _picks(run: Run) -> dict[tuple[str, str, str, str], Pick]:
+    """First mappings by layer, phase, part and choice."""
+    metric = METRIC_COLUMNS[run.plan.metric]
+
+    def value(pick: Pick) -> tuple[float, float]:
+        found = pick.ranked.evaluation
+        return getattr(found, metric), found.edp_pj_cycles
+
+    picks: dict[tuple[str, str, str, str], Pick] = {}
+    for task, ranking in run.rankings:
+        pick, place = Pick(task, ranking[0]), (task.layer.label, str(task.phase), task.part.label)
+        picks[*place, task.partitioning] = pick
+        best = picks.setdefault((*place, BEST), pick)
+        picks[*place, BEST] = min(best, pick, key=value)
+    return picks
+
+
+def totals(run: Run) -> tuple[Total, ...]:
+    """Phases in order, then all of them together; within each the choices."""
+    by_choice = {choice: layer_phases(run, choice) for choice in choices(run)}
+    return tuple(
+        _total(run, phase, choice, [e for e in entries if phase in (ALL, e.phase)])
+        for phase in (*searched_phases(run), ALL)
+        for choice, entries in by_choice.items()
+    )
+
+
+def _total(run: Run, phase: str, choice: str, entries: list[LayerPhase]) -> Total:
+    layers = dict.fromkeys(entry.layer.label for entry in entries)
+    missing = {entry.layer.label for entry in entries if not entry.complete}
+    found = [
+        (entry.layer.repeat, pick.ranked.evaluation) for entry in entries if entry.complete for pick in entry.picks
+    ]
+    energies: dict[str, list[float]] = defaultdict(list)
+    for repeat, evaluation in found:
+        for column, value in energy_columns(evaluation).items():
+            energies[column].append(repeat * value)
+    return Total(
+        phase,
+        choice,
+        len(layers),
+        len(missing),
+        sum(repeat * evaluation.macs for repeat, evaluation in found),
+        sum(repeat * evaluation.cycles for repeat, evaluation in found),
+        math.fsum(repeat * evaluation.energy_pj for repeat, evaluation in found),
+        run.plan.accelerator.pes,
+        {column: math.fsum(values) for column, values in energies.items()},
+    )
+
+
+def totals_table(run: Run) -> Table:
+    """One row per phase and choice."""
+    found = totals(run)
+    columns = next((list(total.energies) for total in found if total.energies), [])
+    return Table("totals", tuple(_row(run, total, columns) for total in found))
+
+
+def _row(run: Run, total: Total, energies: list[str]) -> Row:
+    row: Row = {
+        "arch": run.plan.accelerator.name,
+        "network": run.plan.network.name,
+        "phase": total.phase,
+        "partitioning": total.partitioning,
+        "layers": total.layers,
+        "layers_without_mapping": total.layers_without_mapping,
+        "macs": total.macs,
+        "effectual_macs": total.macs,
+        "cycles": total.cycles,
+        "utilization": total.utilization,
+        "energy_pj": total.energy_pj,
+        "edp_pj_cycles": total.edp_pj_cycles,
+    }
+    return row | {column: total.energies.get(column, 0.0) for column in energies}

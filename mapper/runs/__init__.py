@@ -1,0 +1,6 @@
+"""Many searches: what a network asks for, each problem solved once, on one process or several."""
+
+from mapper.runs.executor import WorkersLostError
+from mapper.runs.network import Plan, Run, Stop, Task, run
+
+__all__ = ["Plan", "Run", "Stop", "Task", "WorkersLostError", "run"]
