@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mapper.cli import given, options
-from mapper.errors import InputError
+from mapper.errors import InfeasibleError, InputError
 
 if TYPE_CHECKING:
     from mapper.cost import Evaluation
@@ -57,23 +57,26 @@ def command(
     mapper explain DIR --layer conv1 --phase fw --partition KN --versus 2
     mapper explain resnet18:conv1 --arch procrustes --mapping "DRAM: ... | GLB: ..."
     """
-    if mapping is None and arch is None and "+=" not in target and not _is_layer(target):
+    if mapping is None and arch is None and not _is_layer(target):
         wanted = {"layer": layer, "phase": phase, "partitioning": partition, "part": part}
         _explain_run(Path(target), wanted, rank, versus)
         return
     for option, value in (("--arch", arch), ("--mapping", mapping)):
         if value is None:
-            raise InputError(f"{target} is a layer, which needs {option} too", where=option)
+            raise InputError(f"'{target}' is no folder of a run, and a layer needs {option}", where=option)
     for option, value in (("--layer", layer), ("--partition", partition)):
         if value is not None:
-            raise InputError(f"{option} chooses among the mappings of a run, and {target} is a layer", where=option)
+            raise InputError(f"it chooses among the mappings of a run, and '{target}' is a layer", where=option)
     _explain_given(target, phase, part, batch, str(arch), str(mapping), versus)
 
 
 def _is_layer(target: str) -> bool:
+    """Whether `target`, given alone, means a layer rather than a folder."""
     from mapper.workload import network_names
 
-    return not Path(target).is_dir() and (target.partition(":")[0] in network_names() or Path(target).is_file())
+    return not Path(target).is_dir() and (
+        "+=" in target or ":" in target or target in network_names() or Path(target).is_file()
+    )
 
 
 def _explain_given(
@@ -81,6 +84,7 @@ def _explain_given(
 ) -> None:
     from mapper.arch import load_arch
     from mapper.cost import evaluate
+    from mapper.report.evaluation import misfits
     from mapper.workload import load_layer
 
     layer, accelerator = load_layer(text, batch), load_arch(arch)
@@ -90,6 +94,8 @@ def _explain_given(
     _print(layer, chosen, found, text, "")
     if other is not None:
         _print_versus(found, other, ("this", "other"))
+    if not found.fits:
+        raise InfeasibleError(misfits(found))
 
 
 def _explain_run(folder: Path, wanted: dict[str, str | None], rank: int, versus: str | None) -> None:

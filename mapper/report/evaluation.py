@@ -15,8 +15,7 @@ from typing import NamedTuple
 from mapper.cost import Evaluation
 from mapper.cost.energy import area_um2
 from mapper.cost.single import Item, Occupancy
-from mapper.report.layout import Cell, number, on_page, table, wrapped
-from mapper.report.units import percent
+from mapper.report.layout import Cell, number, on_page, portion, table, wrapped
 
 ACTIONS = ("reads", "fills", "updates", "drains")
 
@@ -123,7 +122,7 @@ def _summary(found: Evaluation) -> list[str]:
     rows: list[tuple[Cell, ...]] = [
         ("macs", found.macs, f"points {found.points:,}"),
         ("cycles", found.cycles, f"bound by {found.bound_by}; fill and drain {found.fill_drain_cycles:,} more"),
-        ("utilization", percent(found.utilization), f"of {found.accelerator.pes:,} compute units"),
+        ("utilization", portion(found.utilization), f"of {found.accelerator.pes:,} compute units"),
         ("energy_pj", number(found.energy_pj), ""),
         ("edp_pj_cycles", number(found.edp_pj_cycles), ""),
     ]
@@ -162,7 +161,7 @@ def _cycles(found: Evaluation) -> list[str]:
 
 def _energy(found: Evaluation) -> list[str]:
     rows = [
-        (i.component, i.tensor, i.action, i.count, i.bits, number(i.energy_pj), percent(_of(i.energy_pj, found)))
+        (i.component, i.tensor, i.action, i.count, i.bits, i.energy_pj, portion(_of(i.energy_pj, found)))
         for i in found.items
     ]
     return ["Energy", *table(("component", "tensor", "action", "count", "bits", "energy_pj", "share"), rows, left=3)]
@@ -189,7 +188,7 @@ def _occupancy(found: Evaluation) -> list[str]:
 def _fullness(occupancy: Occupancy) -> str:
     if occupancy.capacity_bits is None:
         return "-"
-    return percent(occupancy.bits / occupancy.capacity_bits)
+    return portion(occupancy.bits / occupancy.capacity_bits)
 
 
 def _shares(occupancy: Occupancy) -> str:
@@ -198,7 +197,7 @@ def _shares(occupancy: Occupancy) -> str:
 
 def _area(found: Evaluation) -> list[str]:
     areas = area_um2(found.accelerator)
-    known = [(name, number(area)) for name, area in areas.items() if area is not None]
+    known = [(name, area) for name, area in areas.items() if area is not None]
     if not known:
         return []
     unknown = [name for name, area in areas.items() if area is None]

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from mapper.cost.single import Evaluation, Occupancy
 from mapper.report.explain import Culprit, Explanation, LevelView, Loop, Movement, Tile
 from mapper.report.flows import Flow, Lane
-from mapper.report.layout import BAR, bar, number, on_page, table, times, wrapped
-from mapper.report.units import percent
+from mapper.report.layout import BAR, bar, number, on_page, portion, table, times, wrapped
 
 _REMARK = 50
 """Column where the remark beside a loop begins."""
@@ -32,7 +31,7 @@ def _head(told: Explanation) -> Iterator[str]:
     yield told.heading
     yield from wrapped(str(found.mapping))
     yield (
-        f"  {found.cycles:,} cycles, bound by {found.bound_by}; utilization {percent(found.utilization)}; "
+        f"  {found.cycles:,} cycles, bound by {found.bound_by}; utilization {portion(found.utilization)}; "
         f"{number(found.energy_pj)} pJ"
     )
 
@@ -73,7 +72,7 @@ def _nest(told: Explanation) -> Iterator[str]:
 def _level(told: Explanation, level: LevelView) -> Iterator[str]:
     found = told.evaluation
     spec = found.accelerator.levels[found.accelerator.level_names.index(level.name)]
-    passing = f"; {', '.join(level.bypassing)} passes by" if level.bypassing else ""
+    passing = f"; bypassed by {', '.join(level.bypassing)}" if level.bypassing else ""
     many = f" ({level.instances} of them)" if level.instances > 1 else ""
     yield f"{level.name}{many}{passing}"
     named = len(spec.buffers) > 1
@@ -102,7 +101,7 @@ def _fullness(occupancy: Occupancy, named: bool) -> str:
     share = occupancy.bits / occupancy.capacity_bits
     over = "" if occupancy.fits else ": DOES NOT FIT"
     used = f"{occupancy.bits:,} of {occupancy.capacity_bits:,} bits{over}"
-    return f"{name}[{bar(share).ljust(BAR)}] {percent(share)} full, {used}"
+    return f"{name}[{bar(share).ljust(BAR)}] {portion(share)} full, {used}"
 
 
 def _loop_line(loop: Loop, depth: int) -> str:
@@ -194,8 +193,8 @@ def _time(told: Explanation) -> Iterator[str]:
     ]
     yield from table(("", "", "", ""), rows)[1:]
     yield f"  {found.fill_drain_cycles:,} cycles more to fill before the first step and to drain after the last"
-    yield f"  utilization {percent(found.utilization)}{', the product of' if told.utilization else ''}"
-    lines = [(percent(float(share.share)), share.what, share.why) for share in told.utilization]
+    yield f"  utilization {portion(found.utilization)}{', the product of' if told.utilization else ''}"
+    lines = [(portion(float(share.share)), share.what, share.why) for share in told.utilization]
     yield from table(("", "", ""), lines, indent=4)[1:]
 
 
@@ -214,12 +213,12 @@ def _energy(told: Explanation) -> Iterator[str]:
     rows = []
     for component, energy in found.energy_by("component").items():
         parts = [_part(cells.get((component, column)), total) for column in columns]
-        rows.append((component, *parts, percent(energy / total), bar(energy / total)))
+        rows.append((component, *parts, portion(energy / total), bar(energy / total)))
     by_tensor = found.energy_by("tensor")
     sums = [_part(by_tensor.get(name, 0.0), total) for name in [*tensors, ""]]
-    rows.append(("all", *sums, percent(1), ""))
+    rows.append(("all", *sums, portion(1), ""))
     yield from table(("", *columns, "all", ""), rows)
 
 
 def _part(energy: float | None, total: float) -> str:
-    return "-" if energy is None else percent(energy / total)
+    return "-" if energy is None else portion(energy / total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +11,9 @@ WIDTH = 110
 BAR = 20
 """Characters of a full bar."""
 GAP = "  "
-_LARGE = 1e5
+_LARGE, _WHOLE = 1e5, 1e15
+"""Between these a float is shown whole; beyond, its last digits would mean nothing."""
+_NUMBER = re.compile(r"(x )?[-+]?[\d.,]+(e[-+]\d+)?( %)?|-|")
 
 Cell = str | int | float | None
 
@@ -24,7 +27,14 @@ def bar(share: float, width: int = BAR) -> str:
 
 def number(value: float) -> str:
     """Thousands marked; integers and what is large whole, the rest with six digits."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value >= _LARGE else f"{value:,.6g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if _LARGE <= abs(value) < _WHOLE else f"{value:,.6g}"
+
+
+def portion(share: float) -> str:
+    """`12.3 %`; below one percent two digits, however small: `0.0061 %`."""
+    return f"{100 * share:.2g} %" if 0 < share < 0.01 else f"{100 * share:.1f} %"
 
 
 def times(value: float) -> str:
@@ -40,11 +50,11 @@ def cell(value: Cell) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], left: int = 1, indent: int = 2) -> list[str]:
-    """Lines of a table under its header: the first `left` columns and those of text stand left, numbers right."""
+    """Lines of a table under its header: the first `left` columns and those of words stand left, numbers right."""
     rows = [tuple(row) for row in rows]
     texts = [tuple(header), *(tuple(cell(value) for value in row) for row in rows)]
     widths = [max(len(line[column]) for line in texts) for column in range(len(header))]
-    lefts = [c < left or all(isinstance(row[c], str) for row in rows) for c in range(len(header))]
+    lefts = [c < left or not all(_NUMBER.fullmatch(t[c]) for t in texts[1:]) for c in range(len(header))]
     lines = []
     for line in texts:
         pieces = [

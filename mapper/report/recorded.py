@@ -85,6 +85,8 @@ class RunFolder:
 
 def read_run(folder: Path) -> RunFolder:
     """The tables of a run. Raises `InputError` naming the file that is missing or unreadable."""
+    if not folder.is_dir():
+        raise InputError("no such folder, and no layer is called so", str(folder), "what mapper search wrote")
     text = _text(folder / MAPPINGS)
     try:
         reader = csv.DictReader(text.splitlines(), strict=True)
@@ -121,8 +123,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        hint = "a folder that mapper search wrote has it" if path.parent.is_dir() else "no such folder"
-        raise InputError("no such file", str(path), hint) from None
+        raise InputError("no such file", str(path), "a folder that mapper search wrote has it") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
         raise InputError(f"cannot be read: {reason}", str(path)) from None

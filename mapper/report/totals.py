@@ -1,7 +1,8 @@
 """Totals of a network: sums over its layers, each times its repeat, per phase and choice of partitionings.
 
 A choice is one partitioning for every layer, or `best`: for each layer and part the partitioning whose first mapping
-has the lowest metric. A layer enters a sum only with all its parts; the others are counted as without a mapping.
+has the lowest metric. A layer enters the sum of a phase only with all its parts; the others are counted as without a
+mapping. `all` adds the phases, and counts a layer that misses one of them.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class LayerPhase:
 
 @dataclass(frozen=True)
 class Total:
-    """Sums over `layers` less those without a mapping. `energies` by column name."""
+    """Sums over the layers that have a mapping, of `layers`. `energies` by column name."""
 
     phase: str
     partitioning: str

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from mapper.cost import Evaluation
 from mapper.mapping import LoopNest, format_loop
-from mapper.report.layout import Cell, number, on_page, table, wrapped
-from mapper.report.units import percent
+from mapper.report.layout import Cell, number, on_page, portion, table, wrapped
 
 MOST = 8
 """Counts that are listed, those that change the energy most."""
@@ -102,9 +101,7 @@ def render(found: Comparison) -> str:
         rows = [(d.what, d.first, d.second, _change(d.first, d.second)) for d in found.cycles]
         lines += ["Cycles that differ", *table((*header, "change"), rows), ""]
     if found.energies:
-        energies: list[tuple[Cell, ...]] = [
-            (d.what, number(d.first), number(d.second), _signed(d.energy_pj)) for d in found.energies
-        ]
+        energies: list[tuple[Cell, ...]] = [(d.what, d.first, d.second, _signed(d.energy_pj)) for d in found.energies]
         lines += ["Energy that differs, pJ", *table((*header, "more"), energies), ""]
     if found.counts:
         counts = [(d.what, d.first, d.second, _signed(d.energy_pj)) for d in found.counts[:MOST]]
@@ -134,8 +131,7 @@ def _compared(what: str, first: float, second: float) -> str:
     if first == second:
         return f"the same {what}"
     share = abs(second - first) / second if second else 1.0
-    shown = percent(share) if share >= 0.0005 else f"{100 * share:.2g} %"
-    return f"{shown} {'less' if first < second else 'more'} {what}"
+    return f"{portion(share)} {'less' if first < second else 'more'} {what}"
 
 
 def _change(first: float, second: float) -> str:

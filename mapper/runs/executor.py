@@ -7,12 +7,12 @@ see it, and are ended when the caller stops taking results.
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
+from time import monotonic
 
 from mapper.errors import InfeasibleError, MapperError
 from mapper.search.run import Problem, Solution, no_mapping, solve
@@ -46,12 +46,12 @@ def attempt_all(
 
     On one process a search that has begun is finished. Raises `WorkersLostError`.
     """
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = None if timeout is None else monotonic() + timeout
     if min(jobs, len(problems)) > 1:
         yield from _in_processes(problems, min(jobs, len(problems)), timeout)
         return
     for problem in problems:
-        if deadline is not None and time.monotonic() >= deadline:
+        if deadline is not None and monotonic() >= deadline:
             return
         yield problem, attempt(problem)
 

@@ -27,8 +27,14 @@ Keeps = tuple[frozenset[str], ...]
 EXHAUSTIVE = 20_000
 """Mapspaces up to this size are enumerated."""
 
-SAMPLES, POPULATION, SWEEPS, CHAINS, PAIRS, FINALISTS, ORDERS = 4096, 4, 4, 400, 4000, 2, 27
-"""Random starts drawn, kept, rounds of descent, chains tried per dimension, per pair, structures polished, tried."""
+SAMPLES, POPULATION, SWEEPS = 4096, 4, 4
+"""Random starts drawn, starts kept, and rounds of descent."""
+
+STRUCTURES, SURVIVORS, FINALISTS = 27, 3, 1
+"""Structures tried, those that go on after one round, and those then improved in pairs of dimensions."""
+
+CHAINS, PAIRS = 400, 4000
+"""Chains tried per dimension, and combinations of them per pair of dimensions."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,15 @@ class Structure:
 
     orders: Orders
     keeps: Keeps
+
+
+@dataclass(frozen=True)
+class Population:
+    """Members of one structure as rows of chains, with their values."""
+
+    structure: Structure
+    rows: Ints
+    values: Floats
 
 
 class Descent:
@@ -54,10 +69,11 @@ class Descent:
             self._enumerate()
             return True
         self.chains = {d: self._thinned(self.space.chains(d)) for d in self.space.looped}
-        found = [(float(values.min(initial=np.inf)), i, rows) for i, rows, values in self._descents()]
-        found.sort(key=lambda entry: entry[:2])
-        for _, index, rows in found[:FINALISTS]:
-            self._polish(self.structures[index], rows)
+        samples = self._samples()
+        found = [self._sweep(self._start(structure, samples)) for structure in self._structures()]
+        found = [self._settle(entry) for entry in _best(found, SURVIVORS)]
+        for entry in _best(found, FINALISTS):
+            self._polish(entry)
         self._reorder()
         return False
 
@@ -69,8 +85,7 @@ class Descent:
         plain = np.flatnonzero((chains[:, 1:] == 1).all(axis=1))
         return chains[np.union1d(keep, plain)]
 
-    @property
-    def structures(self) -> list[Structure]:
+    def _structures(self) -> list[Structure]:
         """Loop orders by which tensor stays put at each level, times kept tensors; a seeded sample of very many."""
         per_level = [self._stationary_orders()] * (len(self.space.accelerator.levels) - 1)
         every = [
@@ -78,9 +93,9 @@ class Descent:
             for keeps in self.space.keeps()
             for orders in itertools.product(*per_level)
         ]
-        if len(every) <= ORDERS:
+        if len(every) <= STRUCTURES:
             return every
-        chosen = np.random.default_rng(len(every)).choice(len(every), ORDERS, replace=False)
+        chosen = np.random.default_rng(len(every)).choice(len(every), STRUCTURES, replace=False)
         return [every[i] for i in sorted({0, *chosen.tolist()})]
 
     def _stationary_orders(self) -> list[tuple[str, ...]]:
@@ -107,20 +122,25 @@ class Descent:
             fit &= rows[:, columns].prod(axis=1) <= self.space.lanes(axis)
         return fit
 
-    def _descents(self) -> Iterator[tuple[int, Ints, Floats]]:
-        """(structure, population, values) after descent, for every structure."""
-        samples = self._samples()
-        for index, structure in enumerate(self.structures):
-            values = self._cost(structure, samples)
-            chosen = np.argsort(values, kind="stable")[:POPULATION]
-            rows, best = samples[chosen], values[chosen]
-            for _ in range(SWEEPS):
-                before = best.copy()
-                for dimension in self.space.looped:
-                    rows, best = self._try(structure, rows, best, (dimension,))
-                if (best == before).all():
-                    break
-            yield index, rows, best
+    def _start(self, structure: Structure, samples: Ints) -> Population:
+        """The best of the samples."""
+        values = self._cost(structure, samples)
+        chosen = np.argsort(values, kind="stable")[:POPULATION]
+        return Population(structure, samples[chosen], values[chosen])
+
+    def _sweep(self, population: Population) -> Population:
+        """One round of descent: every dimension once."""
+        for dimension in self.space.looped:
+            population = self._try(population, (dimension,))
+        return population
+
+    def _settle(self, population: Population) -> Population:
+        """Further rounds, until one changes nothing."""
+        for _ in range(SWEEPS - 1):
+            before, population = population, self._sweep(population)
+            if (population.values == before.values).all():
+                break
+        return population
 
     def _samples(self) -> Ints:
         """Random rows of chains, first of all the one that loops at the outermost level only."""
@@ -132,20 +152,19 @@ class Descent:
             rows[:, columns] = chains[picks]
         return rows[self._lanes_fit(rows)]
 
-    def _try(self, structure: Structure, rows: Ints, best: Floats, dimensions: tuple[str, ...]) -> tuple[Ints, Floats]:
+    def _try(self, population: Population, dimensions: tuple[str, ...]) -> Population:
         """Every member with every combination of chains of `dimensions`: the best of each member's trials."""
-        trials = self._combinations(dimensions)
+        trials, members = self._combinations(dimensions), len(population.rows)
         columns = [c for d in dimensions for c in self.of[d]]
-        tried = np.repeat(rows, len(trials), axis=0)
-        tried[:, columns] = np.tile(trials, (len(rows), 1))
-        values = self._cost(structure, tried).reshape(len(rows), len(trials))
-        winners = values.argmin(axis=1)
-        improved = values[np.arange(len(rows)), winners] < best
-        rows, best = rows.copy(), best.copy()
-        for member in np.flatnonzero(improved):
+        tried = np.repeat(population.rows, len(trials), axis=0)
+        tried[:, columns] = np.tile(trials, (members, 1))
+        costs = self._cost(population.structure, tried).reshape(members, len(trials))
+        winners = costs.argmin(axis=1)
+        rows, values = population.rows.copy(), population.values.copy()
+        for member in np.flatnonzero(costs[np.arange(members), winners] < values):
             rows[member, columns] = trials[winners[member]]
-            best[member] = values[member, winners[member]]
-        return rows, best
+            values[member] = costs[member, winners[member]]
+        return Population(population.structure, rows, values)
 
     def _combinations(self, dimensions: tuple[str, ...]) -> Ints:
         """Chains of several dimensions side by side, a random part of them where there are very many."""
@@ -155,16 +174,15 @@ class Descent:
         places = np.unravel_index(picks, [len(c) for c in chains])
         return np.concatenate([c[p] for c, p in zip(chains, places, strict=True)], axis=1)
 
-    def _polish(self, structure: Structure, rows: Ints) -> None:
+    def _polish(self, population: Population) -> None:
         """Improve the best member in pairs of dimensions until a whole round changes nothing."""
-        values = self._cost(structure, rows)
-        winner = int(np.argmin(values))
-        row, best = rows[[winner]], values[[winner]]
+        winner = [int(np.argmin(population.values))]
+        best = Population(population.structure, population.rows[winner], population.values[winner])
         for _ in range(SWEEPS):
-            before = float(best[0])
+            before = float(best.values[0])
             for pair in itertools.combinations(self.space.looped, 2):
-                row, best = self._try(structure, row, best, pair)
-            if best[0] == before:
+                best = self._try(best, pair)
+            if best.values[0] == before:
                 return
 
     def _reorder(self) -> None:
@@ -209,6 +227,11 @@ class Descent:
             rest = tuple(d for d in self.space.looped if d not in moving)
             per_level.append([(*order, *rest) for order in itertools.permutations(moving)])
         return itertools.product(*per_level)
+
+
+def _best(populations: list[Population], count: int) -> list[Population]:
+    """Those with the best member, in the order they came where members are equal."""
+    return sorted(populations, key=lambda p: float(p.values.min(initial=np.inf)))[:count]
 
 
 def _reordered(nests: Nests, order: list[int]) -> Nests:

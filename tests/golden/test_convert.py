@@ -1,4 +1,4 @@
-"""The converter, on a case small enough to count by hand."""
+"""The converter, on a case small enough to count by hand; and where it has nothing to do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mapper.arch.accelerator import Accelerator, Axis, Buffer, Compute, Energies
 from mapper.cost import Evaluation, evaluate
 from mapper.mapping import parse_nest
 from mapper.workload.einsum import ROLES, Einsum
-from tests.golden.cases import BITS
+from tests.golden.cases import BITS, Golden, procrustes_cases, timeloop_cases
 from tests.golden.convert import (
     PROCRUSTES,
     TIMELOOP,
@@ -98,6 +98,18 @@ def test_operands_are_only_shared_out_over_the_used_instances(evaluation: Evalua
 def test_idle_instances_are_not_used_and_only_reducing_lanes_start_from_zero(evaluation: Evaluation) -> None:
     assert [used_instances(evaluation.nests, level) for level in range(4)] == [1, 1, 2, 2]
     assert [zero_starts(evaluation.nests, level) for level in range(4)] == [2, 2, 4, 4]
+
+
+@pytest.mark.parametrize("case", [*procrustes_cases(), *timeloop_cases()], ids=str)
+def test_only_reducing_lanes_make_refills_differ_from_ours(case: Golden) -> None:
+    evaluation, output = case.evaluation, case.einsum.output.name
+    theirs = converted(evaluation, TIMELOOP)
+    for level, name in enumerate(evaluation.accelerator.level_names):
+        ours = {i.action: i.count for i in evaluation.items if (i.component, i.tensor) == (name, output)}
+        reduces = zero_starts(evaluation.nests, level) > zero_starts(evaluation.nests, 0)
+        for action in ours.keys() & {"reads", "fills"}:
+            converted_total = theirs[name, output, action] * used_instances(evaluation.nests, level)
+            assert ours[action] == converted_total or (reduces and ours[action] < converted_total)
 
 
 def test_timeloop_permutations_are_read_from_the_inside_and_split_between_the_axes() -> None:

@@ -1,0 +1,75 @@
+"""Small accelerators for tests, in words of 16 bits: a word costs 1 pJ per action and a point 1 pJ unless told."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from mapper.arch import Accelerator, Axis, Buffer, Compute, Energies, Fanout, Level
+from mapper.cost import Evaluation
+
+WORD = 16
+"""Bits of every word, partial sums included."""
+
+ROLES = frozenset("WIO")
+
+
+def buffer(
+    name: str,
+    roles: str = "WIO",
+    words: int | None = None,
+    pj: float = 1.0,
+    double: bool = False,
+    area: float | None = None,
+    **bandwidths: float,
+) -> Buffer:
+    """A memory of `words` (None: unlimited); `read`, `write` and `shared` are words per cycle."""
+    limits = {f"{port}_bandwidth": Fraction(repr(value)) * WORD for port, value in bandwidths.items()}
+    energies = Energies(pj / WORD, pj / WORD, pj / WORD, "test")
+    capacity = None if words is None else words * WORD
+    return Buffer(name, frozenset(roles), energies, capacity, double, area_um2=area, **limits)
+
+
+def beside(name: str, *buffers: Buffer, x: int = 1, y: int = 1) -> Level:
+    """A level of several memories side by side."""
+    return Level(name, buffers, ROLES, fanout=Fanout(Axis(x), Axis(y)))
+
+
+def level(
+    name: str,
+    words: int | None = None,
+    x: int | Axis = 1,
+    y: int | Axis = 1,
+    *,
+    may_keep: str = "",
+    pj: float = 1.0,
+    double: bool = False,
+    area: float | None = None,
+    **bandwidths: float,
+) -> Level:
+    """A level of one memory, which keeps every tensor that `may_keep` does not leave open."""
+    axes = [Axis(axis) if isinstance(axis, int) else axis for axis in (x, y)]
+    memory = buffer(name, "WIO", words, pj, double, area, **bandwidths)
+    return Level(name, (memory,), ROLES - set(may_keep), frozenset(may_keep), Fanout(*axes))
+
+
+def machine(*levels: Level, mac_pj: float = 1.0, leakage_mw: float = 0.0, area: float | None = None) -> Accelerator:
+    """An accelerator of these levels, 16 bits everywhere."""
+    bits = tuple((role, WORD) for role in ("W", "I", "O", "partial_sum"))
+    return Accelerator("toy", levels, Compute(mac_pj, "test", leakage_mw=leakage_mw, area_um2=area), bits)
+
+
+def array(x: int, y: int, words: int | None = None, **bandwidths: float) -> Accelerator:
+    """DRAM over one buffer over an array of `x` by `y` compute units with a register file of `words` each."""
+    return machine(level("DRAM", pj=100.0, **bandwidths), level("GLB", x=x, y=y, pj=4.0), level("RF", words))
+
+
+def words(found: Evaluation, component: str, tensor: str, actions: str) -> tuple[int, ...]:
+    """Words of each of `actions` ("fills reads"), 0 where there is no such item."""
+    counts = {(i.component, i.tensor, i.action): i.count for i in found.items}
+    return tuple(counts.get((component, tensor, action), 0) for action in actions.split())
+
+
+def dram_words(found: Evaluation) -> int:
+    """Words that cross the outermost level's ports."""
+    buffers = {buffer.name for buffer in found.accelerator.levels[0].buffers}
+    return sum(item.count for item in found.items if item.component in buffers)
