@@ -12,11 +12,14 @@ from mapper.cost.latency import cycles_by_bound, sharing_of
 from mapper.cost.precision import Precision
 from mapper.counts.geometry import Bools, Geometry, groups
 from mapper.counts.tiles import tile_words
-from mapper.counts.traffic import Traffic, check_size, count_group, output_words
+from mapper.counts.traffic import ACTIONS, Traffic, count_group, output_words
+from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints, Nests
 
 CHUNK = 2048
 """Mappings evaluated at a time: small enough that the arrays stay in the processor's cache."""
+
+_LARGEST = float(2**62)
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Evaluations:
 
 def evaluate_nests(nests: Nests, accelerator: Accelerator) -> Evaluations:
     """Evaluate every mapping; all rows must have the same uneven spatial slots (see `counts.geometry.groups`)."""
-    check_size(nests, max(bits for _, bits in accelerator.bits))
+    check_bits(nests, accelerator)
     geometry = Geometry(nests)
     precision = Precision(geometry, accelerator)
     traffic = count_group(geometry, sharing_of(accelerator))
@@ -69,6 +72,7 @@ def evaluate_nests(nests: Nests, accelerator: Accelerator) -> Evaluations:
 
 def rank_costs(nests: Nests, accelerator: Accelerator) -> Costs:
     """Only what search ranks, for any number of mappings, in chunks; those that do not fit cost infinite energy."""
+    check_bits(nests, accelerator)
     size = len(nests)
     cycles, energy = np.zeros(size, dtype=np.int64), np.full(size, np.inf)
     feasible = np.zeros(size, dtype=bool)
@@ -81,6 +85,19 @@ def rank_costs(nests: Nests, accelerator: Accelerator) -> Costs:
                 costs = evaluate_nests(geometry.nests, accelerator).costs
                 cycles[fitting[rows]], energy[fitting[rows]] = costs.cycles, costs.energy_pj
     return Costs(cycles, energy, feasible)
+
+
+def check_bits(nests: Nests, accelerator: Accelerator) -> None:
+    """Refuse problems whose sums of bits would not fit 63-bit integers, instead of letting them wrap.
+
+    No tensor moves, or is held, more than one word per action and point (idle lanes included); a port or a buffer adds
+    up the actions of all tensors.
+    """
+    points = float(np.prod(nests.factors.astype(np.float64), axis=1).max(initial=1.0))
+    bits = max(bits for _, bits in accelerator.bits) * len(ACTIONS) * len(nests.einsum.tensors)
+    if points * bits >= _LARGEST:
+        most = f"at most {_LARGEST / bits:.3g} points"
+        raise InputError(f"{points:.3g} points that move up to {bits} bits each do not fit 63-bit integers", hint=most)
 
 
 def fits_nests(nests: Nests, accelerator: Accelerator) -> Bools:

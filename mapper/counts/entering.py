@@ -15,7 +15,7 @@ dimensions that are active; sums over the counters of a class factorise by rank 
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum, auto
+from enum import IntEnum, auto
 from functools import cached_property
 from typing import cast
 
@@ -27,7 +27,7 @@ from mapper.mapping.loopnest import Ints
 from mapper.workload.einsum import Rank, Tensor
 
 
-class Mode(Enum):
+class Mode(IntEnum):
     """What a spatial slot means to a count."""
 
     TILE = auto()
@@ -46,11 +46,15 @@ class View:
     def __init__(self, geometry: Geometry, dimension: str, level: int, modes: Modes, every_step: bool) -> None:
         self.geometry, self.level, self.modes = geometry, level, modes
         self.slots = geometry.of.get(dimension, [])
-        self.classes = self._classes(dimension, every_step)
         self.uneven = geometry.uneven.get(dimension)
+        self._dimension, self._every_step = dimension, every_step
 
-    def _classes(self, dimension: str, every_step: bool) -> Steps:
-        return self.geometry.every_step(dimension) if every_step else self.geometry.steps(dimension, self.level)
+    @cached_property
+    def classes(self) -> Steps:
+        """Step classes of a tile at the level, or all steps of compute as one."""
+        if self._every_step:
+            return self.geometry.every_step(self._dimension)
+        return self.geometry.steps(self._dimension, self.level)
 
     def _spatial(self) -> list[int]:
         return [i for i in self.slots if self.geometry.nests.slots[i].kind != "t"]

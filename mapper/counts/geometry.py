@@ -84,6 +84,8 @@ class Geometry:
         """The uneven slot of each dimension that leaves a lane idle in some row."""
         found = {}
         for dimension, slots in self.of.items():
+            if all(self.nests.slots[i].kind == "t" for i in slots):
+                continue
             for index, missing in idle_lanes(self.nests, slots):
                 if missing.any():
                     found[dimension] = Uneven(index, missing, self.factors[index] - missing)
@@ -125,10 +127,11 @@ class Geometry:
 
     def _shift(self, dimension: str, loops: list[int], mine: Bools) -> Ints:
         """How far the tile moves per class, zero where no rank needs to know."""
-        shift = np.zeros((len(loops) + 1, self.rows if dimension in self.sliding else 1), dtype=np.int64)
-        if dimension in self.sliding:
-            strides = np.where(mine, self.strides[loops], 0)
-            shift[1:] = strides - _inside_sum((self.factors[loops] - 1) * strides)
+        if dimension not in self.sliding:
+            return np.zeros((1, 1), dtype=np.int64)
+        shift = np.zeros((len(loops) + 1, self.rows), dtype=np.int64)
+        strides = np.where(mine, self.strides[loops], 0)
+        shift[1:] = strides - _inside_sum((self.factors[loops] - 1) * strides)
         return shift
 
     def _ends(self, dimension: str, loops: list[int], mine: Bools) -> tuple[Ints, Bools, Bools]:
@@ -192,8 +195,8 @@ def groups(nests: Nests) -> list[tuple[NDArray[np.int64], Geometry]]:
     for index, slot in enumerate(nests.slots):
         by_dimension.setdefault(slot.dimension, []).append(index)
     for slots in by_dimension.values():
-        idle = idle_lanes(nests, slots)
-        if len(idle) > 1:
+        if sum(nests.slots[i].kind != "t" for i in slots) > 1:
+            idle = idle_lanes(nests, slots)
             place = np.zeros(len(nests), dtype=np.int64)
             for number, (_, missing) in enumerate(idle, start=1):
                 place = np.where(missing > 0, number, place)

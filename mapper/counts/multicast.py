@@ -6,7 +6,7 @@ import numpy as np
 
 from mapper.counts.entering import Mode, Modes, View, views_of
 from mapper.counts.footprint import AxisCase, RankAxis, count_case
-from mapper.counts.geometry import Geometry, groups
+from mapper.counts.geometry import Bools, Geometry, groups
 from mapper.counts.traffic import Sharing, kept_levels, modes
 from mapper.mapping.loopnest import Ints, Nests
 from mapper.workload.einsum import Tensor
@@ -41,9 +41,13 @@ def _degree(geometry: Geometry, tensor: Tensor, level: int, chosen: Modes) -> In
     return degree
 
 
-def _at_end(view: View) -> Ints:
-    """1 where the dimension is in its last round from the start: it has a single round."""
-    return np.broadcast_to(view.classes.special[0] * view.classes.new_last[0], view.geometry.ones.shape)
+def _at_end(view: View) -> Bools:
+    """Whether the dimension is in its last round from the start: nothing loops outside its uneven slot."""
+    assert view.uneven is not None
+    nests, factors = view.geometry.nests, view.geometry.factors
+    outside = [i for i in view.slots if i < view.uneven.slot]
+    stepping = [i for i in outside if nests.slots[i].kind == "t" and nests.slots[i].level < view.level]
+    return np.asarray(factors[stepping].prod(axis=0) == 1)
 
 
 def _shared_lanes(view: View) -> Ints:
@@ -54,7 +58,7 @@ def _shared_lanes(view: View) -> Ints:
     if view.uneven is None or view.modes[view.uneven.slot] is not Mode.UNION:
         return lanes
     idle = view.uneven.missing * factors[[i for i in shared if i > view.uneven.slot]].prod(axis=0)
-    return np.where((_at_end(view) > 0) & view.all_affected(), lanes - idle, lanes)
+    return np.where(_at_end(view) & view.all_affected(), lanes - idle, lanes)
 
 
 def _most(axes: list[RankAxis], terms: list[tuple[int, View]], row: int) -> int:

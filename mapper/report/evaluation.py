@@ -52,6 +52,7 @@ def figures(found: Evaluation) -> Iterator[Figure]:
             yield Figure(occupancy.buffer, "", "capacity_bits", occupancy.capacity_bits)
     for tensor, words in padding(found).items():
         yield Figure(found.accelerator.level_names[0], tensor, "padding_words", words)
+        yield Figure(found.accelerator.level_names[0], tensor, "padding_reads_words", found.padding.get(tensor, 0))
     for component, area in area_um2(found.accelerator).items():
         if area is not None:
             yield Figure(component, "", "area_um2", area)
@@ -150,7 +151,8 @@ def _words(found: Evaluation) -> list[str]:
     outermost = found.accelerator.level_names[0]
     for name, count in padding(found).items():
         total = found.tiles[outermost, name]
-        lines.append(f"  {count:,} of the {total:,} words of {name} at {outermost} are padding, which is not stored")
+        spared = f"without it {outermost} reads {found.padding.get(name, 0):,} words fewer"
+        lines.append(f"  {count:,} of the {total:,} words of {name} are padding, which is not stored: {spared}")
     return lines
 
 

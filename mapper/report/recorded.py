@@ -21,6 +21,7 @@ MAPPINGS, MANIFEST = "mappings.csv", "manifest.json"
 KEYS = ("layer", "phase", "part", "partitioning", "rank")
 """Columns that tell the mappings of a run apart, outermost first."""
 OPTIONS = dict(zip(KEYS, ("--layer", "--phase", "--part", "--partition", "--rank"), strict=True))
+_INPUT = ("option", "given", "path", "sha256")
 _SHOWN = 12
 
 Row = dict[str, str]
@@ -67,7 +68,9 @@ class RunFolder:
     def load(self, row: Row) -> Recorded:
         """The mapping of `row` with its layer and accelerator, evaluated."""
         layer = load_workload(str(self.manifest["workload"]), self._batch)[row["layer"]]
-        part = layer.parts(row["phase"])[int(row["part"].partition("/")[0]) - 1]
+        part = next((part for part in layer.parts(row["phase"]) if part.label == row["part"]), None)
+        if part is None:
+            raise InputError(f"{layer.label} has no part {row['part']} in phase {row['phase']}", str(self.path / MAPPINGS))
         return Recorded(row, layer, part, evaluate(part.einsum, self._accelerator(), row["mapping"]))
 
     @property
@@ -112,7 +115,7 @@ def _manifest(path: Path) -> dict[str, Any]:
         if not isinstance(document, dict) or not isinstance(document.get(key), kind):
             raise InputError(f"'{key}' is missing or wrong: this is no manifest of mapper search", str(path))
     for entry in document["inputs"]:
-        if not isinstance(entry, dict) or not {"option", "given", "path", "sha256"} <= set(entry):
+        if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in _INPUT):
             raise InputError("'inputs' is wrong: this is no manifest of mapper search", str(path))
     if "--arch" not in {entry["option"] for entry in document["inputs"]}:
         raise InputError("'inputs' names no --arch: this is no manifest of mapper search", str(path))

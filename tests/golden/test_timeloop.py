@@ -45,7 +45,7 @@ OVER_COUNTED: dict[tuple[str, ...], tuple[float, int]] = {
     ("ref_simple_output_stationary", "DRAM", "Inputs", "reads"): (152550, 157296),
     ("ref_simple_output_stationary", "shared_glb", "Inputs", "fills"): (152550, 157296),
 }
-"""Ours, theirs: overlap with other than the last tile, and halos of neighbours, which are not shared there."""
+"""Ours, theirs: overlap that the innermost loop does not make, and halos of neighbours; neither is shared there."""
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=str)
 

@@ -1,0 +1,113 @@
+"""Runs of a whole network: each problem once, the plan's order, and whatever happens to one search, the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mapper.errors import InfeasibleError, InputError
+from mapper.runs import Stop, WorkersLostError, executor, run
+from mapper.search.run import Problem, Solution, solve
+from mapper.workload import Phase
+from tests import tiny
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tiny.write(tmp_path)
+    return tmp_path
+
+
+def test_identical_layers_are_one_problem_and_rows_of_each(folder: Path) -> None:
+    plan = tiny.plan(folder)
+    assert [str(task) for task in plan.tasks] == [
+        *("first fw 1/1 KN", "first fw 1/1 CN", "twin fw 1/1 KN", "twin fw 1/1 CN", "last fw 1/1 KN", "last fw 1/1 CN"),
+    ]
+    assert len(plan.problems) == 4
+    done: list[Problem] = []
+    found = run(plan, on_done=lambda problem, _outcome: done.append(problem))
+    assert done == list(plan.problems)
+    assert [task for task, _ in found.rankings] == list(plan.tasks)
+    first, twin = (next(r for t, r in found.rankings if t.layer.name == name) for name in ("first", "twin"))
+    assert [str(r.mapping) for r in first] == [str(r.mapping) for r in twin]
+    assert (first.layer, twin.layer) == ("first", "twin")
+
+
+def test_two_processes_find_what_one_finds(folder: Path) -> None:
+    plan = tiny.plan(folder)
+    alone, together = run(plan), run(plan, jobs=2)
+    assert together.stopped is None
+    assert [(str(task), [str(r.mapping) for r in ranking]) for task, ranking in alone.rankings] == [
+        (str(task), [str(r.mapping) for r in ranking]) for task, ranking in together.rankings
+    ]
+
+
+def test_phases_that_training_does_not_need_are_left_out(folder: Path) -> None:
+    plan = tiny.plan(folder, phases=tuple(Phase), partitionings="KN")
+    assert [str(task.phase) for task in plan.tasks if task.layer.name == "first"] == ["fw", "wu"]
+
+
+def test_a_plan_without_any_search_is_an_error(folder: Path) -> None:
+    network = "name: one\nlayers: [{name: a, linear: {C: 2, K: 2}, input_gradient: false}]\n"
+    (folder / "one.yaml").write_text(network)
+    with pytest.raises(InputError, match="no layer of 'one' has a phase bw"):
+        tiny.plan(folder, "one", phases=(Phase.bw,))
+
+
+def test_a_problem_without_a_mapping_does_not_stop_the_others(folder: Path) -> None:
+    found = run(tiny.plan(folder, "mixed", "picky", partitionings="KN"))
+    assert [task.layer.name for task, _ in found.rankings] == ["fits"]
+    ((task, error),) = found.failures
+    assert task.layer.name == "does_not"
+    assert isinstance(error, InfeasibleError)
+    assert error.reasons["exceed a buffer"] > 0
+    assert not found.unfinished
+
+
+def test_a_problem_that_cannot_be_costed_does_not_stop_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = tiny.plan(folder)
+
+    def fails(problem: Problem) -> Solution:
+        if problem is plan.problems[0]:
+            raise InputError("counts leave 63 bits")
+        return solve(problem)
+
+    monkeypatch.setattr(executor, "solve", fails)
+    found = run(plan)
+    assert [str(task) for task, _ in found.failures] == ["first fw 1/1 KN", "twin fw 1/1 KN"]
+    assert len(found.rankings) == 4
+
+
+def test_a_time_limit_ends_a_run_on_several_processes(folder: Path) -> None:
+    found = run(tiny.plan(folder), jobs=2, timeout=1e-3)
+    assert found.stopped is Stop.timeout
+    assert len(found.unfinished) == 6
+
+
+class Deadly:
+    """What ends the process that receives it, as the system does when memory is exhausted."""
+
+    def __reduce__(self) -> tuple[object, tuple[int]]:
+        import os
+
+        return os._exit, (1,)
+
+
+def test_a_lost_worker_is_an_error_of_one_line() -> None:
+    problems: list[Problem] = [Deadly(), Deadly()]  # type: ignore[list-item]
+    with pytest.raises(WorkersLostError, match="a worker process ended by itself"):
+        list(executor.attempt_all(problems, jobs=2))
+
+
+def test_a_run_that_loses_its_workers_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(_problem: Problem) -> Solution:
+        raise KeyboardInterrupt if interrupts else WorkersLostError("a worker process ended by itself")
+
+    monkeypatch.setattr(executor, "attempt", lost)
+    interrupts = False
+    assert run(tiny.plan(folder)).stopped is Stop.workers
+    interrupts = True
+    assert run(tiny.plan(folder)).stopped is Stop.interrupted
