@@ -62,7 +62,9 @@ def tile(
     inside = {s.dimension: int(n) for s, n in zip(nests.slots, nests.factors[0], strict=True) if s.level == 1}
     ranges = [range(start[d], start[d] + inside[d]) for d in nests.einsum.dimensions]
     return {
-        tuple(sum(t.coefficient * at[nests.einsum.dimensions.index(t.dimension)] for t in rank) for rank in tensor.ranks)
+        tuple(
+            sum(t.coefficient * at[nests.einsum.dimensions.index(t.dimension)] for t in rank) for rank in tensor.ranks
+        )
         for at in itertools.product(*ranges)
     }
 

@@ -182,3 +182,18 @@ def test_a_second_layer_of_the_same_name_names_both_lines(tmp_path: Path) -> Non
 
 def test_examples_in_docstrings_are_true() -> None:
     assert doctest.testmod(network_module).failed == 0
+
+
+def test_a_workload_is_a_network_or_one_layer_of_it(tmp_path: Path) -> None:
+    entry = tmp_path / "entry.yaml"
+    entry.write_text("name: alone\nlinear: {C: 2, K: 3}\n")
+    whole, one = load_workload("resnet18", 2), load_workload("resnet18:fc", 2)
+    assert whole == load_network("resnet18", 2)
+    assert (one.name, one.layers, one.batch) == (whole.name, (whole["fc"],), 2)
+    assert load_workload(str(entry), 2).layers == (Linear(name="alone", C=2, K=3, N=2),)
+    assert load_workload("Z[M] += A[M]; M=2").name == "einsum"
+
+
+def test_the_file_of_a_workload_is_that_of_its_network() -> None:
+    assert workload_file("resnet18:fc") == workload_file("resnet18")
+    assert workload_file("Z[M] += A[M]; M=2") is None

@@ -1,0 +1,161 @@
+"""`mapper explain`: what a mapping does, from the tables of a search or from its text."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shown import ARCH, GEMM, MAPPING, golden, mapper
+
+OTHER = "DRAM: M2 K2 | GLB: N2 | X: M2 | Y: N2 | RF: K2"
+
+
+@pytest.fixture
+def run(folder: Path) -> Path:
+    """What a search of one layer wrote, in two phases and partitionings."""
+    arguments = ("--arch", "procrustes", "--phase", "fw,bw", "--partition", "KN,CK", "--top", "2", "-j", "1", "--quiet")
+    result = mapper("search", "tiny.yaml", *arguments, "--output", "run") if _tiny(folder) else None
+    assert result is not None
+    assert result.exit_code == 0, result.stderr
+    return folder / "run"
+
+
+def _tiny(folder: Path) -> bool:
+    """A network of one strided layer and one plain one."""
+    conv = "conv: {C: 2, K: 4, R: 3, S: 3, H: 4, W: 4, padding: 1"
+    layers = f"layers:\n  - {{name: a, {conv}, stride: 2}}}}\n  - {{name: b, linear: {{C: 4, K: 4}}}}\n"
+    (folder / "tiny.yaml").write_text(f"name: tiny\n{layers}", encoding="utf-8")
+    return True
+
+
+def test_a_small_mapping_is_explained_on_a_page(folder: Path) -> None:  # noqa: ARG001
+    result = mapper("explain", GEMM, "--arch", ARCH, "--mapping", MAPPING, "--versus", OTHER)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == golden("explain.txt")
+    assert max(map(len, result.stdout.splitlines())) <= 110
+
+
+def test_a_mapping_of_a_run_is_found_by_its_rank_and_compared(run: Path) -> None:
+    with (run / "mappings.csv").open(newline="", encoding="utf-8") as file:
+        rows = [r for r in csv.DictReader(file) if (r["layer"], r["phase"], r["partitioning"]) == ("b", "fw", "KN")]
+    result = mapper("explain", "run", "--layer", "b", "--phase", "forward", "--partition", "kn", "--versus", "2")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"tiny:b, fw 1/1, on procrustes: KN, rank 1\n  {rows[0]['mapping']}\n")
+    assert f"  {int(rows[0]['cycles']):,} cycles, bound by {rows[0]['bound_by']}; " in result.stdout
+    assert "\nrank 1 against rank 2: " in result.stdout
+
+
+def test_a_part_of_a_run_is_chosen_by_its_number_or_label(run: Path) -> None:  # noqa: ARG001
+    choice = ("--layer", "a", "--phase", "bw", "--partition", "CK")
+    outputs = {mapper("explain", "run", *choice, "--part", part).stdout for part in ("2", "2/4")}
+    assert len(outputs) == 1
+    assert outputs.pop().startswith("tiny:a, bw 2/4, on procrustes: CK, rank 1\n")
+
+
+def test_what_the_tables_leave_no_choice_of_need_not_be_given(run: Path) -> None:  # noqa: ARG001
+    whole = mapper("explain", "run", "--layer", "b", "--phase", "fw", "--partition", "KN", "--part", "1/1")
+    assert mapper("explain", "run", "--layer", "b", "--phase", "fw", "--partition", "KN").stdout == whole.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "error: --layer: run has several: say which layer (one of: a, b)\n"),
+        (("--layer", "c"), "error: --layer: run has no layer 'c' there (one of: a, b)\n"),
+        (("--layer", "b"), "error: --phase: run has several: say which phase (one of: fw, bw)\n"),
+        (("--layer", "b", "--phase", "wu"), "error: --phase: run has no phase 'wu' there (one of: fw, bw)\n"),
+        (("--layer", "b", "--phase", "zz"), "error: no phase 'zz'"),
+        (("--layer", "b", "--phase", "fw", "--partition", "PQ"), "run has no partitioning 'PQ' there (one of: "),
+        (("--layer", "a", "--phase", "bw", "--partition", "KN"), "error: --part: run has several: say which part"),
+        (
+            ("--layer", "b", "--phase", "fw", "--partition", "KN", "--rank", "9"),
+            "error: --rank: run has no rank '9' there (one of: 1, 2)\n",
+        ),
+        (
+            ("--layer", "b", "--phase", "fw", "--partition", "KN", "--versus", "9"),
+            "error: --rank: run has no rank '9' there (one of: 1, 2)\n",
+        ),
+        (("--layer", "b", "--versus", "best"), "error: --versus: 'best' is not a rank (2)\n"),
+    ],
+)
+def test_a_choice_that_the_tables_do_not_have_is_refused(run: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert run.is_dir()
+    result = mapper("explain", "run", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("mappings.csv", None, "mappings.csv: no such file"),
+        ("mappings.csv", "", "mappings.csv: no column layer"),
+        ("mappings.csv", "layer,phase\na,fw\n", "no column part"),
+        ("mappings.csv", "layer,phase,part,partitioning,rank,mapping\n", "no mapping in it"),
+        ("mappings.csv", "layer,phase,part,partitioning,rank,mapping\na,fw\n", "not as many columns"),
+        ("mappings.csv", "layer,phase,part,partitioning,rank,mapping\nb,fw,1/9,KN,1,DRAM:\n", "b has no part 1/9"),
+        ("mappings.csv", "layer,phase,part,partitioning,rank,mapping\nb,fw,1/1,KN,1,DRAM: C3\n", "C: factor 3"),
+        ("mappings.csv", "layer,phase,part,partitioning,rank,mapping\nz,fw,1/1,KN,1,DRAM:\n", "has no layer 'z'"),
+        ("manifest.json", None, "manifest.json: no such file"),
+        ("manifest.json", "{", "manifest.json:1: not JSON"),
+        ("manifest.json", "[]", "'workload' is missing or wrong"),
+        ("manifest.json", '{"workload": "tiny.yaml", "batch": 1, "inputs": [3]}', "'inputs' is wrong"),
+        ("manifest.json", '{"workload": "tiny.yaml", "batch": 1, "inputs": []}', "names no --arch"),
+    ],
+)
+def test_a_folder_that_no_search_wrote_is_refused(run: Path, name: str, text: str | None, message: str) -> None:
+    if text is None:
+        (run / name).unlink()
+    else:
+        (run / name).write_text(text, encoding="utf-8")
+    choice = () if name == "mappings.csv" else ("--layer", "b", "--phase", "fw", "--partition", "KN")
+    result = mapper("explain", "run", *choice)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_an_input_that_has_changed_since_the_search_is_told(run: Path) -> None:
+    text = (run.parent / "tiny.yaml").read_text(encoding="utf-8")
+    (run.parent / "tiny.yaml").write_text(f"# changed\n{text}", encoding="utf-8")
+    result = mapper("explain", "run", "--layer", "b", "--phase", "fw", "--partition", "KN")
+    assert (result.exit_code, result.stderr) == (0, "warning: tiny.yaml has changed since the search\n")
+
+
+def test_the_run_of_an_einsum_is_explained(folder: Path) -> None:
+    arguments = ("search", GEMM, "--arch", ARCH, "--top", "1", "-j", "1", "--quiet", "--output", "gemm")
+    assert mapper(*arguments).exit_code == 0
+    assert json.loads((folder / "gemm" / "manifest.json").read_text(encoding="utf-8"))["workload"] == GEMM
+    result = mapper("explain", "gemm")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "Z[M,N] += A[M,K] * B[K,N]" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere",), "error: nowhere: no such folder, and no layer is called so"),
+        (("resnet18:conv1",), "error: --arch: 'resnet18:conv1' is no folder of a run, and a layer needs --arch\n"),
+        ((GEMM, "--arch", ARCH), "a layer needs --mapping\n"),
+        ((GEMM, "--arch", ARCH, "--mapping", MAPPING, "--layer", "b"), "error: --layer: it chooses among the mappings"),
+        ((GEMM, "--arch", ARCH, "--mapping", "DRAM: K3"), "error: K: factor 3"),
+        ((GEMM, "--arch", ARCH, "--mapping", MAPPING, "--versus", "DRAM: K3"), "error: K: factor 3"),
+        (("resnet19:conv1", "--arch", ARCH, "--mapping", MAPPING), "did you mean 'resnet18'?"),
+        ((GEMM, "--arch", "procrust", "--mapping", MAPPING), "did you mean 'procrustes'?"),
+    ],
+)
+def test_wrong_input_is_one_message_and_exit_code_2(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert folder.is_dir()
+    result = mapper("explain", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_a_mapping_that_does_not_fit_is_explained_and_refused(folder: Path) -> None:  # noqa: ARG001
+    mapping = "GLB: K64 C3 P112 Q112 R7 S7"
+    result = mapper("explain", "resnet18:conv1", "--arch", "procrustes", "--mapping", mapping)
+    assert result.exit_code == 1
+    assert "31,025,504 of 1,048,576 bits: DOES NOT FIT" in result.stdout
+    assert result.stderr.startswith("error: the tiles do not fit GLB: 31,025,504 bits")

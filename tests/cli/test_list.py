@@ -1,0 +1,76 @@
+"""`mapper list`: what ships."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from mapper import shipped
+from mapper.arch import load_arch
+from mapper.workload import load_network
+from tests.cli.shown import mapper
+
+
+def test_archs_are_listed_with_their_arrays_and_levels() -> None:
+    result = mapper("list", "archs", "--format", "csv")
+    rows = {row["name"]: row for row in csv.DictReader(io.StringIO(result.stdout))}
+    assert tuple(rows) == shipped.names("arch_specs")
+    expected = {"pes": "256", "arrays": "16x16", "levels": "DRAM > GLB > RF", "technology_nm": "40"}
+    assert expected.items() <= rows["procrustes"].items()
+    assert all(int(row["pes"]) == load_arch(name).pes for name, row in rows.items())
+
+
+def test_networks_are_listed_with_layers_macs_and_params() -> None:
+    rows = {row["name"]: row for row in json.loads(mapper("list", "networks", "--format", "json").stdout)}
+    assert tuple(rows) == shipped.names("layer_zoo")
+    resnet = rows["resnet18"]
+    assert (resnet["layers"], resnet["macs"], resnet["params"]) == (21, 1814073344, 11689512)
+
+
+def test_the_table_of_partitionings_says_what_the_letters_mean() -> None:
+    assert mapper("list", "partitionings").stdout == (
+        "name  over columns (X)     over rows (Y)\n"
+        "CK    C (input channels)   K (output channels)\n"
+        "KN    K (output channels)  N (samples)\n"
+        "CN    C (input channels)   N (samples)\n"
+        "PQ    P (output rows)      Q (output columns)\n"
+        "all   the four above\n"
+        "any   the search chooses\n"
+        "XY    any dimension        any other: KP, or KP/N for K and P on X\n"
+    )
+
+
+def test_layers_of_a_network_are_listed_with_their_dimensions() -> None:
+    lines = mapper("list", "layers", "resnet18").stdout.splitlines()
+    assert lines[0].split() == "layer kind repeat N G K C P Q R S stride gradient_parts macs weights".split()
+    assert lines[1].split() == "conv1 conv2d 1 1 1 64 3 112 112 7 7 2x2 4 118,013,952 9,408".split()
+    assert len(lines) == 1 + len(load_network("resnet18"))
+
+
+def test_layers_sum_to_their_network() -> None:
+    rows = list(csv.DictReader(io.StringIO(mapper("list", "layers", "bert_base", "--format", "csv").stdout)))
+    assert sum(int(row["macs"]) * int(row["repeat"]) for row in rows) == load_network("bert_base").macs
+
+
+def test_formats_are_listed() -> None:
+    assert "parquet" in mapper("list", "formats").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("layers",), "error: mapper list layers: which network's layers? (mapper list layers resnet18)\n"),
+        (("layers", "resnet81"), "did you mean 'resnet18'?"),
+        (("layers", "none.yaml"), "error: none.yaml: no such file"),
+        (("networks", "resnet18"), "error: mapper list networks takes no argument, found 'resnet18'"),
+        (("netwrks",), "did you mean 'networks'?"),
+        ((), "Missing argument"),
+    ],
+)
+def test_what_cannot_be_listed_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    result = mapper("list", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr

@@ -1,0 +1,81 @@
+"""`mapper validate`: every file is checked, every error is shown with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mapper import shipped
+from mapper.mapping import nest_to_yaml, parse_nest
+from tests.arch.specs import RIGHT, bent
+from tests.cli.shown import ARCH, MAPPING, mapper
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+NETWORK = "name: n\nlayers:\n  - {name: fc, linear: {C: 4, K: 2, bias: true}, repeat: 3}\n"
+
+
+def write(name: str, text: str) -> None:
+    Path(name).write_text(text, encoding="utf-8")
+
+
+def test_each_kind_of_file_is_recognised_and_summed_up() -> None:
+    write("n.yaml", NETWORK)
+    write("layer.yaml", "name: one\nconv: {C: 1, K: 2, R: 1, S: 1, P: 3, Q: 3}\n")
+    write("m.yaml", nest_to_yaml(parse_nest(MAPPING)))
+    result = mapper("validate", ARCH, "n.yaml", "layer.yaml", "m.yaml")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "ok: right.yaml: accelerator right, DRAM > GLB > RF, 168 compute units\n"
+        "ok: n.yaml: network n, 3 layers, 24 macs, 30 params\n"
+        "ok: layer.yaml: layer one, 18 macs, 2 weights\n"
+        f"ok: m.yaml: mapping {MAPPING}\n"
+    )
+
+
+def test_all_files_are_checked_and_all_errors_shown() -> None:
+    write("bad.yaml", bent(("capacity_kib: 64", "capacity_kb: 64")))
+    write("n.yaml", NETWORK.replace("linear", "lineer"))
+    result = mapper("validate", "bad.yaml", "none.yaml", ARCH, "n.yaml")
+    assert result.exit_code == 2
+    assert result.stdout == "ok: right.yaml: accelerator right, DRAM > GLB > RF, 168 compute units\n"
+    errors = result.stderr.splitlines()
+    assert [error.split(": ")[1] for error in errors] == ["bad.yaml:9", "none.yaml", "n.yaml:3"]
+    assert "did you mean 'capacity_kib'?" in errors[0]
+    assert "did you mean 'linear'?" in errors[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("colour: red\n", "error: f.yaml: neither an accelerator nor a network nor a mapping"),
+        ("layer: [1]\n", "did you mean 'layers'?"),
+        ("[1, 2]\n", "neither an accelerator nor a network nor a mapping"),
+        ("", "error: f.yaml"),
+        ("layers: []\n", "error: f.yaml:1"),
+        ("name: n\nname: m\nlayers: []\n", "error: f.yaml:2"),
+        ("levels:\n  - {name: DRAM, temporal: [N0]}\n", "error: f.yaml:2: factor 0 of N is not positive"),
+        (RIGHT.replace("compute: {energy_pj: 1, source: s}\n", ""), "compute"),
+        ("\x00", "error: f.yaml:1: not a text file"),
+    ],
+)
+def test_a_wrong_file_is_one_error_with_its_place(text: str, message: str) -> None:
+    write("f.yaml", text)
+    result = mapper("validate", "f.yaml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_folder_is_no_file() -> None:
+    assert mapper("validate", ".").stderr == "error: .: this is a directory, not a YAML file\n"
+
+
+def test_everything_that_ships_is_valid() -> None:
+    files = [
+        str(shipped.find(folder, name)) for folder in ("arch_specs", "layer_zoo") for name in shipped.names(folder)
+    ]
+    result = mapper("validate", *files)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert len(result.stdout.splitlines()) == len(files)
