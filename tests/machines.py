@@ -20,13 +20,15 @@ def buffer(
     pj: float = 1.0,
     double: bool = False,
     area: float | None = None,
-    **bandwidths: float,
+    read: float | None = None,
+    write: float | None = None,
+    shared: float | None = None,
 ) -> Buffer:
     """A memory of `words` (None: unlimited); `read`, `write` and `shared` are words per cycle."""
-    limits = {f"{port}_bandwidth": Fraction(repr(value)) * WORD for port, value in bandwidths.items()}
+    ports = [None if value is None else Fraction(repr(value)) * WORD for value in (read, write, shared)]
     energies = Energies(pj / WORD, pj / WORD, pj / WORD, "test")
     capacity = None if words is None else words * WORD
-    return Buffer(name, frozenset(roles), energies, capacity, double, area_um2=area, **limits)
+    return Buffer(name, frozenset(roles), energies, capacity, double, ports[0], ports[1], ports[2], area_um2=area)
 
 
 def beside(name: str, *buffers: Buffer, x: int = 1, y: int = 1) -> Level:
@@ -44,11 +46,13 @@ def level(
     pj: float = 1.0,
     double: bool = False,
     area: float | None = None,
-    **bandwidths: float,
+    read: float | None = None,
+    write: float | None = None,
+    shared: float | None = None,
 ) -> Level:
     """A level of one memory, which keeps every tensor that `may_keep` does not leave open."""
     axes = [Axis(axis) if isinstance(axis, int) else axis for axis in (x, y)]
-    memory = buffer(name, "WIO", words, pj, double, area, **bandwidths)
+    memory = buffer(name, "WIO", words, pj, double, area, read, write, shared)
     return Level(name, (memory,), ROLES - set(may_keep), frozenset(may_keep), Fanout(*axes))
 
 
@@ -58,9 +62,12 @@ def machine(*levels: Level, mac_pj: float = 1.0, leakage_mw: float = 0.0, area: 
     return Accelerator("toy", levels, Compute(mac_pj, "test", leakage_mw=leakage_mw, area_um2=area), bits)
 
 
-def array(x: int, y: int, words: int | None = None, **bandwidths: float) -> Accelerator:
-    """DRAM over one buffer over an array of `x` by `y` compute units with a register file of `words` each."""
-    return machine(level("DRAM", pj=100.0, **bandwidths), level("GLB", x=x, y=y, pj=4.0), level("RF", words))
+def array(x: int, y: int, words: int | None = None, shared: float | None = None) -> Accelerator:
+    """DRAM over one buffer over an array of `x` by `y` compute units with a register file of `words` each.
+
+    `shared`: words per cycle of DRAM.
+    """
+    return machine(level("DRAM", pj=100.0, shared=shared), level("GLB", x=x, y=y, pj=4.0), level("RF", words))
 
 
 def words(found: Evaluation, component: str, tensor: str, actions: str) -> tuple[int, ...]:

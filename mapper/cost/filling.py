@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
 from mapper.arch.accelerator import Accelerator, Buffer
 from mapper.cost.latency import ceil_divide, port_bandwidths, sharing_of
+from mapper.cost.precision import Precision
 from mapper.counts.entering import entering
 from mapper.counts.geometry import Geometry
 from mapper.counts.instance import pinned
@@ -43,7 +46,9 @@ def _last_store(geometry: Geometry, accelerator: Accelerator, level: int, buffer
     if output.role not in buffer.roles:
         return 0
     words = _exchanged(geometry, output, level, Sharing.everywhere(geometry.nests.level_count))
-    return 0 if words is None else _cycles(words * accelerator.partial_sum_bits, buffer, "write")
+    partial = Precision(geometry, accelerator).reduced_above(level)
+    bits = np.where(partial, accelerator.partial_sum_bits, accelerator.operand_bits(output))
+    return 0 if words is None else _cycles(words * bits, buffer, "write")
 
 
 def _exchanged(geometry: Geometry, tensor: Tensor, level: int, sharing: Sharing) -> Ints | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mapper.arch import Accelerator, load_arch
+from mapper.arch import load_arch
 from mapper.cost import Evaluation, evaluate
 from mapper.errors import InputError, MapperWarning, did_you_mean
 from mapper.workload import Layer, Part
@@ -66,24 +66,27 @@ class RunFolder:
         return found
 
     def load(self, row: Row) -> Recorded:
-        """The mapping of `row` with its layer and accelerator, evaluated."""
-        layer = load_workload(str(self.manifest["workload"]), self._batch)[row["layer"]]
-        part = next((part for part in layer.parts(row["phase"]) if part.label == row["part"]), None)
-        if part is None:
-            raise InputError(f"{layer.label} has no part {row['part']} in phase {row['phase']}", str(self.path / MAPPINGS))
-        return Recorded(row, layer, part, evaluate(part.einsum, self._accelerator(), row["mapping"]))
-
-    @property
-    def _batch(self) -> int:
-        """Samples per step; an einsum states them in its bounds."""
-        return 1 if "+=" in str(self.manifest["workload"]) else int(self.manifest["batch"])
-
-    def _accelerator(self) -> Accelerator:
-        """As given to the search; a warning where a file has changed since."""
+        """The mapping of `row` with its layer and accelerator, evaluated; a warning where a file has changed."""
         for entry in self.manifest["inputs"]:
             _warn_if_changed(Path(entry["path"]), entry["sha256"])
-        arch = next(entry["given"] for entry in self.manifest["inputs"] if entry["option"] == "--arch")
-        return load_arch(arch)
+        layer = self._layer(row["layer"])
+        part = next((part for part in layer.parts(row["phase"]) if part.label == row["part"]), None)
+        if part is None:
+            raise InputError(
+                f"{layer.label} has no part {row['part']} in phase {row['phase']}", str(self.path / MAPPINGS)
+            )
+        return Recorded(row, layer, part, evaluate(part.einsum, load_arch(self._source("--arch")), row["mapping"]))
+
+    def _layer(self, name: str) -> Layer:
+        """A layer with its batch; an einsum states that in its bounds."""
+        if "+=" in self.manifest["workload"]:
+            return load_workload(self.manifest["workload"])[name]
+        return load_workload(self._source("NETWORK"), self.manifest["batch"])[name]
+
+    def _source(self, option: str) -> str:
+        """The file that the search read, or what it was given where the file is not there any more."""
+        entry: dict[str, str] = next(entry for entry in self.manifest["inputs"] if entry["option"] == option)
+        return entry["path"] if Path(entry["path"]).is_file() else entry["given"]
 
 
 def read_run(folder: Path) -> RunFolder:
@@ -117,8 +120,9 @@ def _manifest(path: Path) -> dict[str, Any]:
     for entry in document["inputs"]:
         if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in _INPUT):
             raise InputError("'inputs' is wrong: this is no manifest of mapper search", str(path))
-    if "--arch" not in {entry["option"] for entry in document["inputs"]}:
-        raise InputError("'inputs' names no --arch: this is no manifest of mapper search", str(path))
+    for option in ("--arch",) if "+=" in document["workload"] else ("NETWORK", "--arch"):
+        if option not in {entry["option"] for entry in document["inputs"]}:
+            raise InputError(f"'inputs' names no {option}: this is no manifest of mapper search", str(path))
     return document
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mapper.report import units
 from mapper.report.grid import clip, grid
-from mapper.report.totals import BEST, LayerPhase, Pick, Total, layer_phases, searched_phases, totals
+from mapper.report.totals import ALL, BEST, LayerPhase, Pick, Total, layer_phases, searched_phases, totals
 from mapper.runs import Plan, Run
 from mapper.search.rows import METRIC_COLUMNS
 from mapper.search.space import Mapspace
@@ -52,26 +52,28 @@ def _title(plan: Plan) -> str:
 
 
 def _totals(run: Run) -> Iterator[str]:
-    found = totals(run)
+    several = len(searched_phases(run)) > 1
+    found = [total for total in totals(run) if several or total.phase != ALL]
     holes = any(total.layers_without_mapping for total in found)
-    rows = [["phase", "partitioning", "cycles ", "energy ", "edp (pJ x cycles) ", "utilization "]]
-    for phase in dict.fromkeys(total.phase for total in found):
-        block = [total for total in found if total.phase == phase]
-        lines = [[total.partitioning, *_marked(total, block)] for total in block]
-        rows += [[phase if i == 0 else "", *line] for i, line in enumerate(lines)]
-    if holes:
-        missing = [f"{t.layers_without_mapping} of {t.layers}" if t.layers_without_mapping else "" for t in found]
-        rows = [[*row, cell] for row, cell in zip(rows, ["layers without a mapping", *missing], strict=True)]
+    head = ["phase", "partitioning", "cycles ", "energy ", "edp (pJ x cycles) ", "utilization "]
+    rows = [[*head, "layers without a mapping"] if holes else head]
+    for total in found:
+        block = [other for other in found if other.phase == total.phase]
+        row = [total.phase if total is block[0] else "", total.partitioning, *_marked(total, block)]
+        missing = f"{total.layers_without_mapping} of {total.layers}" if total.layers_without_mapping else ""
+        rows.append([*row, missing] if holes else row)
     yield "Totals: every layer times its repeat. *: best fixed partitioning of the phase; best: the best of each layer."
     yield from grid(rows, left=2)
 
 
 def _marked(total: Total, block: list[Total]) -> list[str]:
-    """Figures of a total, each with a star where no other fixed choice of the phase is better."""
+    """Figures of a total, each with a star where no other fixed choice of the phase is better.
+
+    Sums that lack a layer are not compared: they are not of the same work.
+    """
     if not total.cycles:
         return ["- "] * 4
-    fewest = min(other.layers_without_mapping for other in block)
-    fixed = [t for t in block if t.partitioning != BEST and t.cycles and t.layers_without_mapping == fewest]
+    fixed = [other for other in block if other.partitioning != BEST and not other.layers_without_mapping]
     figures: list[tuple[str, float, list[float]]] = [
         (units.count(total.cycles), -total.cycles, [-t.cycles for t in fixed]),
         (units.energy(total.energy_pj), -total.energy_pj, [-t.energy_pj for t in fixed]),
@@ -87,10 +89,14 @@ def _layers(run: Run) -> Iterator[str]:
     for entry in layer_phases(run, BEST):
         entries.setdefault(entry.layer.label, {})[entry.phase] = entry
     phases = searched_phases(run)
-    rows = [["layer", "repeat", *(cell for phase in phases for cell in (phase, "cycles", "energy", "util."))]]
+    # Names of layers need the room where no layer is repeated.
+    repeated = any(layer.repeat > 1 for layer in run.plan.network)
+    head = ["layer", "repeat"] if repeated else ["layer"]
+    rows = [[*head, *(cell for phase in phases for cell in (phase, "cycles", "energy", "util."))]]
     for layer, by_phase in entries.items():
-        repeat = next(iter(by_phase.values())).layer.repeat
-        rows.append([layer, f"{repeat:,}", *(cell for phase in phases for cell in _cells(by_phase.get(phase), run))])
+        repeat = f"{next(iter(by_phase.values())).layer.repeat:,}"
+        row = [layer, repeat] if repeated else [layer]
+        rows.append([*row, *(cell for phase in phases for cell in _cells(by_phase.get(phase), run))])
     yield "Best partitioning of every layer, figures of one layer:"
     yield from grid(rows)
 

@@ -21,6 +21,11 @@ BEST = "best"
 """The choice of the best partitioning per layer and part."""
 ALL = "all"
 """The three phases together."""
+ON_PAGE = (
+    *("network", "phase", "partitioning", "layers", "layers_without_mapping", "macs", "cycles", "utilization"),
+    *("energy_pj", "edp_pj_cycles"),
+)
+"""Columns on a page."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,7 @@ def totals_table(run: Run) -> Table:
     """One row per phase and choice."""
     found = totals(run)
     columns = next((list(total.energies) for total in found if total.energies), [])
-    return Table("totals", tuple(_row(run, total, columns) for total in found))
+    return Table("totals", tuple(_row(run, total, columns) for total in found), ON_PAGE)
 
 
 def _row(run: Run, total: Total, energies: list[str]) -> Row:

@@ -27,7 +27,7 @@ Keeps = tuple[frozenset[str], ...]
 EXHAUSTIVE = 20_000
 """Mapspaces up to this size are enumerated."""
 
-SAMPLES, POPULATION, SWEEPS = 4096, 4, 4
+SAMPLES, POPULATION, SWEEPS = 2048, 4, 4
 """Random starts drawn, starts kept, and rounds of descent."""
 
 STRUCTURES, SURVIVORS, FINALISTS = 27, 3, 1

@@ -63,7 +63,9 @@ def test_case_01_a_buffer_of_one_output_column_reads_inputs_by_loop_order(mappin
         (1, 1, 5, 20),
     ],
 )
-def test_case_01_windows_share_what_stride_and_dilation_leave(stride: int, dilation: int, taps: int, reads: int) -> None:
+def test_case_01_windows_share_what_stride_and_dilation_leave(
+    stride: int, dilation: int, taps: int, reads: int
+) -> None:
     once = evaluate(conv1d(32, taps, stride, dilation), TWO, f"DRAM: P16 K32 | BUF: R{taps}")
     again = evaluate(conv1d(32, taps, stride, dilation), TWO, f"DRAM: K32 P16 | BUF: R{taps}")
     assert words(once, "DRAM", "I", "reads") == (reads,)
@@ -145,7 +147,7 @@ def reductions(found: Evaluation) -> int:
     return found.temporal_reductions + sum(found.reductions.values())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_case_04_reductions_are_the_same_for_every_mapping(seed: int) -> None:
     found = evaluate_one(random_wide(random.Random(seed)), SPREAD)
@@ -165,7 +167,7 @@ def test_case_04_reductions_with_temporal_spatial_and_idle_lanes(mapping: str) -
     assert reductions(evaluate(WIDE, SPREAD, mapping)) == 48_640
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_case_04_every_einsum_is_reduced_points_less_outputs_times(seed: int) -> None:
     case = random_case(random.Random(seed))
@@ -270,7 +272,7 @@ def test_case_08_an_einsum_of_one_point_on_one_level_costs_its_words() -> None:
     assert (found.cycles, found.utilization, dram_words(found)) == (1, 1.0, 3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_case_08_no_count_is_ever_negative(seed: int) -> None:
     case = random_case(random.Random(seed))

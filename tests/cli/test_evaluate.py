@@ -72,7 +72,7 @@ def test_json_stays_json_where_the_tiles_do_not_fit() -> None:
 def test_padding_is_reported_beside_the_words_that_dram_reads() -> None:
     result = mapper("evaluate", "resnet18:conv1", "--arch", "procrustes", "--mapping", TOO_LARGE)
     assert "6,795 of the 157,323 words of I are padding, which is not stored" in result.stdout
-    assert " DRAM   I             150,528 " in result.stdout
+    assert "  DRAM   I           150,528 " in result.stdout
 
 
 def test_a_part_of_a_phase_is_chosen_by_its_number_or_label() -> None:
@@ -93,7 +93,7 @@ def test_a_part_of_a_phase_is_chosen_by_its_number_or_label() -> None:
     [
         ((GEMM, "--mapping", "nope.yaml"), "error: nope.yaml: no such file"),
         ((GEMM, "--mapping", "DRAM K2"), "error: mapping:1: 'DRAM K2' is not a level"),
-        ((GEMM, "--mapping", "DRAM: C2"), "error: level DRAM: einsum has no dimension 'C'"),
+        ((GEMM, "--mapping", "DRAM: C2"), "error: level DRAM: fw 1/1 has no dimension 'C'"),
         ((GEMM, "--mapping", "DRAM: K2"), "error: M: no factors cover its bound 4"),
         ((GEMM, "--mapping", "GLB: | X: M28"), "error: level GLB, axis X: spatial factors M28 do not fit: 28 > 14"),
         ((GEMM, "--mapping", MAPPING, "--phase", "wu"), "an einsum has no phase wu"),

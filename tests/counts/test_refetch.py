@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mapper.counts.refetch import moves
-from mapper.counts.traffic import Sharing, count, kept_levels
+from mapper.counts.refetch import Moves, moves
+from mapper.counts.traffic import Action, Sharing, count, kept_levels
 from mapper.mapping.loopnest import Nests, Slot
 from mapper.workload.einsum import Einsum, Tensor
 from tests.strategies import random_case
@@ -69,6 +69,11 @@ def tile(
     }
 
 
+def blame(found: Moves) -> list[float]:
+    """`times` of each loop, outermost first."""
+    return [float(cause.times) for cause in found.causes]
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_each_loop_is_blamed_for_what_execution_shows(seed: int) -> None:
     rng = random.Random(seed)
@@ -89,7 +94,7 @@ def test_blame_multiplies_to_words_moved_over_distinct_words(block: int) -> None
         sharing = Sharing(case.multicast)
         traffic = count(case.nests, sharing)
         for tensor in case.einsum.tensors:
-            action = "updates" if tensor is case.einsum.output else "reads"
+            action: Action = "updates" if tensor is case.einsum.output else "reads"
             for parent, level in itertools.pairwise(kept_levels(case.nests, tensor)):
                 found = moves(case.nests, tensor, parent, level, sharing)
                 words = int(traffic.words[parent, tensor.name, action][0])
@@ -105,14 +110,14 @@ def test_the_loop_outside_the_one_that_moves_the_tile_refetches_it() -> None:
     inputs = conv.tensor("I")
     bad = moves(two_levels(conv, [("K", 32), ("P", 16)]), inputs, 0, 1, Sharing.everywhere(2))
     good = moves(two_levels(conv, [("P", 16), ("K", 32)]), inputs, 0, 1, Sharing.everywhere(2))
-    assert (bad.words, bad.distinct, [c.times for c in bad.causes]) == (576, 18, [32, 1])
-    assert (good.words, good.distinct, [c.times for c in good.causes]) == (18, 18, [1, 1])
+    assert (bad.words, bad.distinct, blame(bad)) == (576, 18, [32, 1])
+    assert (good.words, good.distinct, blame(good)) == (18, 18, [1, 1])
 
 
 def test_partial_sums_leave_because_the_reduction_is_outermost() -> None:
     gemm = Einsum.parse("Z[M,N] += A[M,K] * B[K,N]; M=4 N=4 K=4")
     found = moves(two_levels(gemm, [("K", 4), ("M", 4)]), gemm.output, 0, 1, Sharing.everywhere(2))
-    assert (found.words, found.distinct, [c.times for c in found.causes]) == (64, 16, [4, 1])
+    assert (found.words, found.distinct, blame(found)) == (64, 16, [4, 1])
 
 
 def test_halo_is_read_again_where_another_loop_moves_the_window_between() -> None:
@@ -121,4 +126,4 @@ def test_halo_is_read_again_where_another_loop_moves_the_window_between() -> Non
     again = moves(two_levels(conv, [("P", 4), ("C", 2)]), conv.tensor("I"), 0, 1, Sharing.everywhere(2))
     assert slid.times == ONCE
     # Windows of 3 words, 4 positions, 2 channels: 24 words for 12 distinct ones.
-    assert (again.words, again.distinct, [c.times for c in again.causes]) == (24, 12, [2, 1])
+    assert (again.words, again.distinct, blame(again)) == (24, 12, [2, 1])

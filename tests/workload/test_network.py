@@ -8,6 +8,7 @@ import pytest
 from mapper.errors import InputError
 from mapper.workload import Conv2d, EinsumLayer, Linear, Network, load_layer, load_network
 from mapper.workload import network as network_module
+from mapper.workload.network import load_workload, workload_file
 
 GOOD = """\
 name: toy

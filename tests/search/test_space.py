@@ -1,0 +1,116 @@
+"""The mapspace: its size is the number of texts that brute force finds, and its chains cover their bounds."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from mapper.arch import Accelerator, Axis
+from mapper.errors import MappingError
+from mapper.mapping import bind, parse_nest, parse_partitioning
+from mapper.search.space import Mapspace, divisors, lane_choices
+from mapper.workload import Einsum
+from tests.machines import level, machine
+from tests.search import brute
+
+GEMM = "Z[M,N] += A[M,K] * B[K,N]; "
+CONV = "O[K,P] += W[K,C,R] * I[C,P+R]; "
+
+TWO = machine(level("DRAM"), level("BUF"))
+ROW = machine(level("DRAM", x=4), level("BUF"))
+GRID = machine(level("DRAM", x=2, y=3), level("BUF"))
+BYPASS = machine(level("DRAM"), level("GLB", may_keep="WO", x=2), level("RF", may_keep="I"))
+STACK = machine(level("DRAM", x=2), level("GLB", y=2), level("RF"))
+NO_REDUCTION = machine(level("DRAM", x=Axis(4, reduction=False), y=4), level("BUF"))
+ALLOWED = machine(level("DRAM", x=Axis(4, allowed=frozenset("MK")), y=Axis(2, allowed=frozenset("N"))), level("BUF"))
+
+PROBLEMS: list[tuple[str, Accelerator, str]] = [
+    (GEMM + "M=4 N=2 K=2", machine(level("DRAM")), "any"),
+    (GEMM + "M=4 N=2 K=3", TWO, "any"),
+    (GEMM + "M=3 N=2 K=1", ROW, "M/"),
+    (GEMM + "M=3 N=2 K=2", ROW, "any"),
+    (GEMM + "M=5 N=3 K=1", GRID, "MN"),
+    (GEMM + "M=4 N=3 K=2", GRID, "MM"),
+    (GEMM + "M=4 N=3 K=2", GRID, "any"),
+    (GEMM + "M=2 N=2 K=1", BYPASS, "MN"),
+    (GEMM + "M=7 N=2 K=1", STACK, "M/M"),
+    (GEMM + "M=3 N=1 K=4", NO_REDUCTION, "any"),
+    (GEMM + "M=4 N=2 K=3", ALLOWED, "any"),
+    (CONV + "K=2 C=1 P=4 R=3", ROW, "PK"),
+    (GEMM + "M=3 N=3 K=2", STACK, "MN/K"),
+    (GEMM + "M=3 N=1 K=3", BYPASS, "any"),
+    ("Z[M] += A[M,G] * B[G]; M=6 G=4", GRID, "GM/G"),
+    (GEMM + "M=1 N=1 K=1", GRID, "any"),
+]
+
+
+def space(text: str, arch: Accelerator, partitioning: str) -> Mapspace:
+    einsum = Einsum.parse(text)
+    return Mapspace(einsum, arch, parse_partitioning(partitioning, einsum.dimensions))
+
+
+@pytest.mark.parametrize(("text", "arch", "partitioning"), PROBLEMS)
+def test_size_is_the_number_of_distinct_texts(text: str, arch: Accelerator, partitioning: str) -> None:
+    found = space(text, arch, partitioning)
+    texts = brute.texts(found.einsum, arch, found.partitioning)
+    assert found.size == len(texts)
+
+
+@pytest.mark.parametrize(("text", "arch", "partitioning"), PROBLEMS)
+def test_every_mapping_of_the_space_is_an_execution(text: str, arch: Accelerator, partitioning: str) -> None:
+    found = space(text, arch, partitioning)
+    for one in sorted(brute.texts(found.einsum, arch, found.partitioning))[:200]:
+        assert str(parse_nest(one)) == one
+        bind(parse_nest(one), found.einsum, arch)
+
+
+@pytest.mark.parametrize(("text", "arch", "partitioning"), PROBLEMS)
+@pytest.mark.parametrize("dominant", [False, True])
+def test_every_chain_covers_its_bound(text: str, arch: Accelerator, partitioning: str, dominant: bool) -> None:
+    found = space(text, arch, partitioning)
+    for dimension in found.looped:
+        places = found.places(dimension)
+        rows = [tuple(row) for row in found.chains(dimension, dominant).tolist()]
+        assert len(set(rows)) == len(rows)
+        for row in rows:
+            assert brute.covers(dict(zip(places, row, strict=True)), found.einsum.extent[dimension]), row
+
+
+def test_dominant_chains_take_the_fewest_lanes_for_their_rounds() -> None:
+    assert lane_choices(7, 16, dominant=True) == [1, 2, 3, 4, 7]
+    assert lane_choices(7, 4, dominant=True) == [1, 2, 3, 4]
+    assert lane_choices(1000, 16, dominant=True) == list(range(1, 17))
+    assert lane_choices(7, 16, dominant=False) == list(range(1, 17))
+    assert lane_choices(1, 16, dominant=False) == [1]
+    for tiles, lanes in itertools.product(range(1, 30), range(1, 20)):
+        rounds = {-(-tiles // count) for count in lane_choices(tiles, lanes, dominant=False)}
+        fewest = [-(-tiles // count) for count in lane_choices(tiles, lanes, dominant=True)]
+        assert sorted(rounds, reverse=True) == fewest
+
+
+def test_divisors_are_all_of_them_in_order() -> None:
+    for number in range(1, 200):
+        assert divisors(number) == [n for n in range(1, number + 1) if number % n == 0]
+
+
+def test_sizes_of_large_spaces_are_exact_integers() -> None:
+    text = "O[N,K,P,Q] += W[K,C,R,S] * I[N,C,P+R,Q+S]; N=64 K=512 C=512 P=56 Q=56 R=3 S=3"
+    large = space(text, machine(level("DRAM"), level("GLB", x=16, y=16, may_keep="WIO"), level("RF")), "any")
+    assert isinstance(large.size, int)
+    assert large.size > 2**63
+
+
+@pytest.mark.parametrize("problem", [(GEMM + "M=3 N=1 K=4", NO_REDUCTION), (GEMM + "M=4 N=2 K=3", ALLOWED)])
+def test_what_an_axis_cannot_do_is_no_place(problem: tuple[str, Accelerator]) -> None:
+    found = space(*problem, "any")
+    for dimension, axis in itertools.product(found.looped, found.axes()):
+        assert (axis in found.places(dimension)) is not refused(found, dimension, axis[1])
+
+
+def refused(found: Mapspace, dimension: str, kind: str) -> bool:
+    """Whether a mapping that spreads the dimension below the outermost level is refused for that."""
+    one = parse_nest(f"DRAM: | {kind.upper()}: {dimension}2")
+    with pytest.raises(MappingError) as caught:  # other dimensions are not covered
+        bind(one, found.einsum, found.accelerator)
+    return "may not be spread" in str(caught.value)
