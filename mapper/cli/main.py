@@ -18,7 +18,7 @@ COMMANDS = {
     "evaluate": "Cost of a given mapping, every count.",
     "explain": "What a mapping does: its loops, tiles, what bounds it and what refetches.",
     "list": "What ships: accelerators, networks and their layers, partitionings, formats.",
-    "validate": "Check an accelerator or a network file strictly.",
+    "validate": "Check accelerator, network and mapping files strictly.",
     "new": "A commented accelerator or network file to start from.",
     "completion": "The script that completes commands and names in bash, zsh or fish.",
 }
