@@ -39,7 +39,8 @@ def random_mappings(layer: str, phase: str, partitioning: str, count: int) -> Ne
     rows = np.ones((count, len(columns)), dtype=np.int64)
     for dimension in space.looped:
         chains = space.chains(dimension, dominant=False)
-        rows[:, [i for i, (_, d) in enumerate(columns) if d == dimension]] = chains[rng.integers(len(chains), size=count)]
+        mine = [i for i, (_, d) in enumerate(columns) if d == dimension]
+        rows[:, mine] = chains[rng.integers(len(chains), size=count)]
     orders = list(space.looped)
     random.Random(0).shuffle(orders)
     return space.nests((tuple(orders),) * 3, space.keeps()[0], rows)

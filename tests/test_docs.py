@@ -2,9 +2,9 @@
 
 Of README.md and docs/*.md, in order and in one working directory per document:
 
-- `console` blocks: every `$ mapper ...` is run; what it prints, errors included, must be the lines below it. A line `...`
-  stands for any lines, `...` within a line for any text; a last line `(exit 2)` is the exit code. A command ending in
-  a backslash goes on in the next line.
+- `console` blocks: every `$ mapper ...` is run; what it prints, errors included, must be the lines below it. A line
+  `...` stands for any lines, `...` within a line for any text; a last line `(exit 2)` is the exit code. A command
+  ending in a backslash goes on in the next line.
 - `python` blocks run in one namespace; what they print must be the `text` block that follows at once.
 - `yaml NAME.yaml` blocks are written to that file.
 - `sh` blocks and other commands are not run; the scripts and subcommands they name must exist.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import shlex
@@ -37,7 +38,7 @@ EXIT = re.compile(r"\(exit (?P<code>\d+)\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `line` is where its text begins, `follows` whether only blank lines part it from the one before."""
+    """A fenced block: where its text begins, and whether only blank lines part it from the block before."""
 
     info: str
     text: str
@@ -95,7 +96,7 @@ def _command(line: int, text: str, output: list[str]) -> Command:
 
 
 def matches(expected: str, actual: str) -> bool:
-    """Whether `actual` is what `expected` shows; `...` is any lines, or any text within a line. Ends of lines may differ."""
+    """Whether `actual` is what `expected` shows: `...` is any lines, or any text in a line; spaces at ends are free."""
     pattern = "".join(
         r"(?:[^\n]*\n)*?" if line.strip() == "..." else r"[^\n]*?".join(map(re.escape, line.split("..."))) + r"\n"
         for line in _trimmed(expected)
@@ -138,7 +139,7 @@ def _run_python(block: Block, expected: Block | None, namespace: dict[str, objec
 def execute(blocks: list[Block]) -> None:
     """Do what the blocks of a document show, in the working directory."""
     namespace: dict[str, object] = {}
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, after in itertools.zip_longest(blocks, blocks[1:]):
         if block.language == "console":
             for command in commands_of(block):
                 _run(command)

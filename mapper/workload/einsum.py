@@ -21,6 +21,10 @@ ROLES = ("W", "I", "O")
 """Where hardware puts a tensor: W the plain operand, I the sliding (second) operand, O the accumulated tensor."""
 
 
+LARGEST_BOUND = 2**40
+"""No loop is longer: its divisors are found by trial, and counts of it would leave 63-bit integers."""
+
+
 @dataclass(frozen=True)
 class Term:
     """`coefficient * dimension`, one summand of a rank."""
@@ -79,6 +83,8 @@ class Einsum:
         for dimension, bound in self.bounds:
             if bound < 1:
                 raise InputError(f"dimension {dimension} has bound {bound}; bounds are 1 or more", hint="1")
+            if bound > LARGEST_BOUND:
+                raise InputError(f"dimension {dimension} has bound {bound:,}", hint=f"at most {LARGEST_BOUND:,}")
         for tensor in self.tensors:
             self._check(tensor)
 

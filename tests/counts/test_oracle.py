@@ -44,6 +44,11 @@ def test_the_busiest_instance_may_be_one_that_idles_and_reloads_its_window(formu
     assert not differences(case)
 
 
+def test_the_busiest_instance_need_not_be_the_first_to_be_refilled() -> None:
+    mapping = "L0: C2 | X: B8 | Y: C2 | L1: C2 | L2: A7"
+    assert not differences(make_case("Z[A] += X[A+3*B] * Y[2*B+C]; A=7 B=8 C=6", mapping))
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_closed_form_counts_what_is_executed_for_any_seed(seed: int) -> None:

@@ -172,3 +172,8 @@ def test_linear_and_matmul_refuse_empty_sizes() -> None:
 
 def test_examples_in_docstrings_are_true() -> None:
     assert doctest.testmod(layer_module).failed == 0
+
+
+def test_a_loop_too_long_to_count_exactly_is_refused() -> None:
+    with pytest.raises(InputError, match="at most 1,099,511,627,776"):
+        EinsumLayer.parse("Z[M] += A[M] * B[M]; M=99999999999999999999")
