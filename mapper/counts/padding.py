@@ -61,10 +61,17 @@ class Class(NamedTuple):
     wrapped: int
 
 
-def stored_reads(geometry: Geometry, tensor: Tensor, level: int, modes: Modes, every_step: bool = False) -> Ints:
+def stored_reads(
+    geometry: Geometry,
+    tensor: Tensor,
+    level: int,
+    modes: Modes,
+    every_step: bool = False,
+    first_step: bool = False,
+) -> Ints:
     """`entering`, less the words of padding: what level 0 reads for `level`."""
     if not any(tensor.stored):
-        return entering(geometry, tensor, level, modes, every_step)
+        return entering(geometry, tensor, level, modes, every_step, first_step)
 
     def sums_of(place: int, views: Views) -> Sums | None:
         window = tensor.window(place)
@@ -72,7 +79,7 @@ def stored_reads(geometry: Geometry, tensor: Tensor, level: int, modes: Modes, e
             return rank_sums(tensor.ranks[place], views)
         return _windowed(geometry, tensor.ranks[place], window, level, modes, every_step)
 
-    return entering(geometry, tensor, level, modes, every_step, sums_of=sums_of)
+    return entering(geometry, tensor, level, modes, every_step, first_step, sums_of)
 
 
 def _windowed(

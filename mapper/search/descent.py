@@ -66,6 +66,7 @@ class Descent:
     def run(self) -> bool:
         """Search; True where the whole mapspace was evaluated."""
         if self.space.size <= EXHAUSTIVE:
+            self.pool.every_tie = True
             self._enumerate()
             return True
         self.chains = {d: self._thinned(self.space.chains(d)) for d in self.space.looped}

@@ -16,6 +16,10 @@ METRICS = ("edp", "energy", "cycles")
 """What a search minimises: energy-delay product, energy or latency."""
 
 
+TIES = 32
+"""Mappings of one batch that a search which proves nothing offers."""
+
+
 def metric_values(costs: Costs, metric: str) -> Floats:
     """Values to minimise; infinite where the mapping does not fit."""
     if metric not in METRICS:
@@ -40,6 +44,7 @@ class Pool:
         self.metric, self.top = metric, top
         self.level_names, self.open_levels = level_names, open_levels
         self.evaluated = self.infeasible = 0
+        self.every_tie = False
         self._best: dict[tuple[object, ...], Candidate] = {}
 
     @property
@@ -53,7 +58,9 @@ class Pool:
         self.evaluated += len(nests)
         self.infeasible += int((~costs.feasible).sum())
         promising = np.flatnonzero(costs.feasible & (values <= self.worst))
-        for row in promising[np.argsort(values[promising], kind="stable")][: 4 * self.top]:
+        # All of an enumeration are compared by text too; a heuristic looks at enough of each batch.
+        most = len(promising) if self.every_tie else max(TIES, self.top)
+        for row in promising[np.argsort(values[promising], kind="stable")][:most]:
             self._keep(nests, int(row), costs, float(values[row]))
         return values
 
