@@ -18,7 +18,7 @@ import numpy as np
 from mapper.cost.batch import rank_costs
 from mapper.cost.energy import Floats
 from mapper.mapping.loopnest import Ints, Nests
-from mapper.search.pool import Pool
+from mapper.search.pool import Candidate, Pool
 from mapper.search.space import Mapspace
 
 Orders = tuple[tuple[str, ...], ...]
@@ -30,7 +30,7 @@ EXHAUSTIVE = 20_000
 SAMPLES, POPULATION, SWEEPS = 2048, 4, 4
 """Random starts drawn, starts kept, and rounds of descent."""
 
-STRUCTURES, SURVIVORS, FINALISTS = 27, 3, 1
+STRUCTURES, SURVIVORS, FINALISTS = 27, 4, 2
 """Structures tried, those that go on after one round, and those then improved in pairs of dimensions."""
 
 CHAINS, PAIRS = 400, 4000
@@ -75,7 +75,7 @@ class Descent:
         found = [self._settle(entry) for entry in _best(found, SURVIVORS)]
         for entry in _best(found, FINALISTS):
             self._polish(entry)
-        self._reorder()
+        self._refine()
         return False
 
     def _thinned(self, chains: Ints) -> Ints:
@@ -186,9 +186,32 @@ class Descent:
             if best.values[0] == before:
                 return
 
+    def _refine(self) -> None:
+        """Loop orders and factors of the best mapping in turn, while that helps."""
+        for _ in range(SWEEPS):
+            if not self.pool.best():
+                return
+            before = self.pool.best()[0].value
+            self._reorder()
+            best = self.pool.best()[0]
+            if best.value == before:
+                return
+            self._polish(self._population(best))
+
+    def _population(self, candidate: Candidate) -> Population:
+        """A mapping as the only member of its structure."""
+        nests = candidate.nests
+        at = {((slot.level, slot.kind), slot.dimension): i for i, slot in enumerate(nests.slots)}
+        orders = tuple(
+            tuple(s.dimension for s in nests.slots if s.level == level and s.kind == "t")
+            for level in range(nests.level_count)
+        )
+        rows = nests.factors[:, [at[column] for column in self.columns]]
+        return Population(Structure(orders, nests.keeps), rows, np.array([candidate.value]))
+
     def _reorder(self) -> None:
         """Move single loops of the best mapping to every other place in their level, while that helps."""
-        while self.pool.best():
+        while True:
             best = self.pool.best()[0]
             for orders in self._moved(best.nests):
                 nests = _reordered(best.nests, orders)
