@@ -102,8 +102,8 @@ def bits_moved(
 ) -> dict[tuple[str, str], int]:
     """Bits per (tensor, action) at some instances of `level`.
 
-    The last update of a word is final where no reduction loop stands above; drains have the width of the tile, which
-    holds partial sums at the innermost level and below a reduction loop. All else that is accumulated is partial.
+    The last update of a word is final where no reduction loop stands above, and all that drains there is. All else that
+    is accumulated is partial.
     """
     output, bits = case.einsum.output, dict(case.accelerator.bits)
     partial, final = bits["partial_sum"], bits[output.data]
@@ -111,7 +111,6 @@ def bits_moved(
         slot.level < level and factor > 1 and slot.dimension in case.einsum.reductions
         for slot, factor in zip(case.nests.slots, case.nests.factors[0], strict=True)
     )
-    innermost = not any(output.name in kept for kept in case.nests.keeps[level + 1 :])
     moved: dict[tuple[str, str], int] = {
         (tensor.name, action): 0 for tensor in case.einsum.tensors for action in ACTIONS
     }
@@ -120,7 +119,7 @@ def bits_moved(
             if tensor != output.name:
                 moved[tensor, action] += words * bits[case.einsum.tensor(tensor).data]
             elif action == "drains":
-                moved[tensor, action] += words * (partial if reduced or innermost else final)
+                moved[tensor, action] += words * (partial if reduced else final)
             else:
                 done = counts.final_updates.get((level, instance), 0) if action == "updates" and not reduced else 0
                 moved[tensor, action] += done * final + (words - done) * partial

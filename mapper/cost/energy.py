@@ -53,7 +53,9 @@ def charges(traffic: Traffic, precision: Precision, distinct: int, cycles: Ints)
                     out[buffer.name, tensor.name, action] = Charge(words, bits, energy)
     points = np.full(geometry.rows, einsum.points, dtype=np.int64)
     none = np.zeros(geometry.rows, dtype=np.int64)
-    out[accelerator.compute.name, "", "macs"] = Charge(points, none, _picojoules(points, accelerator.compute.energy_pj))
+    out[accelerator.compute.name, "", "points"] = Charge(
+        points, none, _picojoules(points, accelerator.compute.energy_pj)
+    )
     for name, milliwatts in leakages(accelerator).items():
         out[name, "", "leakage"] = Charge(cycles, none, _picojoules(cycles, milliwatts / accelerator.clock_ghz))
     return out

@@ -1,8 +1,8 @@
 """Bits behind the words: finished outputs are narrower than partial sums.
 
 The last update of each accumulated word into a level is final if no reduction loop, temporal or spatial, stands above
-that level; every other update, and every refill, is a partial sum. A stored tile has partial-sum width at the
-innermost level that keeps it and wherever a reduction loop stands above it.
+that level, and so is then what drains from it; every other update, and every refill, is a partial sum. A stored tile
+has partial-sum width at the innermost level that keeps it and wherever a reduction loop stands above it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Precision:
         if tensor is not self.output:
             return words * final
         if action == "drains":
-            return words * self.stored_bits(tensor, level)
+            return words * np.where(self.reduced_above(level), partial, final)
         if action == "updates":
             finals = np.where(self.reduced_above(level), 0, distinct)
             return finals * final + (words - finals) * partial

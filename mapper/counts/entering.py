@@ -184,6 +184,26 @@ def entering(
     `every_step` counts the words present in each step of compute instead (nothing is held over); `first_step` only
     what the start brings. `sums_of` may count a rank (by its place in the tensor) in another way.
     """
+    key = (tensor.name, level, modes, every_step, first_step)
+    if sums_of is not None:
+        return _entering(geometry, tensor, level, modes, every_step, first_step, sums_of)
+    if key not in geometry.counted:
+        geometry.counted[key] = _entering(geometry, tensor, level, modes, every_step, first_step, None)
+    return geometry.counted[key]
+
+
+def _entering(
+    geometry: Geometry,
+    tensor: Tensor,
+    level: int,
+    modes: Modes,
+    every_step: bool,
+    first_step: bool,
+    sums_of: Callable[[int, Views], Sums | None] | None,
+) -> Ints:
+    if every_step and sums_of is None and not {Mode.UNION, Mode.FIRST, Mode.LAST} & set(modes):
+        # Nobody shares, and everybody is counted: a word a point.
+        return geometry.ones * geometry.nests.einsum.points
     views = views_of(geometry, level, modes, every_step)
     others = np.ones((1, 1), dtype=np.int64)
     for dimension, view in views.items():

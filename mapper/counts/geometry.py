@@ -62,7 +62,8 @@ class Geometry:
         self._steps: dict[int, dict[str, Steps]] = {}
         self._every_step: dict[str, Steps] = {}
         self.views: dict[object, object] = {}
-        """Memory of `entering`, which looks at the same dimensions for several tensors."""
+        self.counted: dict[object, Ints] = {}
+        """Memory of `entering`, which looks at the same dimensions for several tensors, and is asked the same twice."""
 
     @cached_property
     def ones(self) -> Ints:

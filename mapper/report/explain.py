@@ -80,7 +80,7 @@ class LevelView:
 class Culprit:
     """A loop that moves words again: `times` over, because the loops `inside` it move the tile in between.
 
-    `slides`: it indexes the tensor, so that what moves again is the overlap of neighbouring windows: `words` in all.
+    `slides`: it indexes the tensor, so that what moves again is the overlap of windows.
     """
 
     loop: str
@@ -88,7 +88,6 @@ class Culprit:
     inside: tuple[str, ...]
     times: Fraction
     slides: bool
-    words: Fraction
 
 
 @dataclass(frozen=True)
@@ -225,5 +224,4 @@ def _culprits(nests: Nests, names: tuple[str, ...], tensor: Tensor, moved: Moves
             slides = slot.dimension in tensor.dimensions
             inner = [other.slot for other in moved.causes if other.slot > cause.slot]
             inside = tuple(text(i) for i in inner if nests.slots[i].dimension in tensor.dimensions)
-            again = moved.words * (1 - 1 / cause.times)
-            yield Culprit(text(cause.slot), names[slot.level], inside, cause.times, slides, again)
+            yield Culprit(text(cause.slot), names[slot.level], inside, cause.times, slides)

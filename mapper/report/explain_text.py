@@ -129,12 +129,13 @@ def _movements(told: Explanation) -> Iterator[str]:
     rows = []
     for move in told.movements:
         way = f"{move.below} to {move.above}" if move.refills is not None else f"{move.above} to {move.below}"
-        rows.append((move.tensor, way, move.distinct, move.words, times(float(move.times)), move.refills))
+        moved = move.words + move.padding
+        rows.append((move.tensor, way, move.distinct, moved, times(float(move.times)), move.refills))
     yield from table(("", "way", "distinct words", "words moved", "", "come back"), rows, left=2)
     for move in told.movements:
         if move.padding:
-            text = f"{move.padding:,} more of {move.tensor} into {move.below} are padding, which {move.above} does not"
-            yield from wrapped(f"{text} store: zeros made up on the way", 4)
+            text = f"{move.padding:,} of the words of {move.tensor} into {move.below} are padding, made up on the way"
+            yield from wrapped(f"{text}: {move.above} reads {move.words:,}", 4)
         for blamed in itertools.groupby(move.culprits, key=lambda c: (c.slides and c.loop, c.level, c.inside)):
             yield from wrapped(_blame(move, list(blamed[1])), 4)
 
@@ -145,13 +146,12 @@ def _blame(move: Movement, culprits: list[Culprit]) -> str:
     loops = f"{' '.join(culprit.loop for culprit in culprits)} at {first.level}"
     factor = times(float(math.prod(culprit.times for culprit in culprits)))
     if first.slides:
-        words = f"{'' if first.words.denominator == 1 else 'about '}{round(first.words):,}"
-        moved = f"overlap, with {inside} looping in between" if inside else "have holes that the next ones fill"
-        return f"{move.tensor} is refetched {factor} into {move.below}: windows of {loops} {moved}: {words} words again"
-    outside = f"{'loop' if len(culprits) > 1 else 'loops'} outside {inside}" if inside else f"above {move.below}"
+        moved = f"overlap, with {inside} in between" if inside else "want words that left, or that another child had"
+        return f"{move.tensor} is refetched {factor} into {move.below}: windows of {loops} {moved}"
+    outside = f"outside {inside}" if inside else f"above {move.below}"
     if move.refills is not None:
         return f"{move.tensor} leaves {move.below} unfinished, {factor}: {loops}, summed over, {outside}"
-    return f"{move.tensor} is refetched {factor} into {move.below}: {loops} {outside}"
+    return f"{move.tensor} is refetched {factor} into {move.below}: {loops}, {outside}"
 
 
 def _flows(told: Explanation) -> Iterator[str]:

@@ -67,21 +67,27 @@ def _totals(run: Run) -> Iterator[str]:
 
 
 def _marked(total: Total, block: list[Total]) -> list[str]:
-    """Figures of a total, each with a star where no other fixed choice of the phase is better.
+    """Figures of a total, each with a star where no other fixed choice of the phase reads better.
 
     Sums that lack a layer are not compared: they are not of the same work.
     """
     if not total.cycles:
         return ["- "] * 4
     fixed = [other for other in block if other.partitioning != BEST and not other.layers_without_mapping]
-    figures: list[tuple[str, float, list[float]]] = [
-        (units.count(total.cycles), -total.cycles, [-t.cycles for t in fixed]),
-        (units.energy(total.energy_pj), -total.energy_pj, [-t.energy_pj for t in fixed]),
-        (f"{total.edp_pj_cycles:.3e}", -total.edp_pj_cycles, [-t.edp_pj_cycles for t in fixed]),
-        (units.percent(total.utilization), total.utilization or 0.0, [t.utilization or 0.0 for t in fixed]),
+    best = [
+        units.count(min((t.cycles for t in fixed), default=0)),
+        units.energy(min((t.energy_pj for t in fixed), default=0.0)),
+        f"{min((t.edp_pj_cycles for t in fixed), default=0.0):.3e}",
+        units.percent(max((t.utilization or 0.0 for t in fixed), default=0.0)),
+    ]
+    figures = [
+        units.count(total.cycles),
+        units.energy(total.energy_pj),
+        f"{total.edp_pj_cycles:.3e}",
+        units.percent(total.utilization),
     ]
     competes = len(fixed) > 1 and total in fixed
-    return [text + ("*" if competes and value == max(others) else " ") for text, value, others in figures]
+    return [text + ("*" if competes and text == winner else " ") for text, winner in zip(figures, best, strict=True)]
 
 
 def _layers(run: Run) -> Iterator[str]:

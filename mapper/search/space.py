@@ -2,7 +2,8 @@
 
 A *chain* gives one dimension its factor in every place it may loop: the temporal loops of each level and the fan-out
 axes it may be spread on. Lane counts with as many rounds as a smaller one are left out of the search (they cost the
-same cycles and move no fewer words) but are counted in `Mapspace.size`. Where one tile is left a dimension takes one lane.
+same cycles and move no fewer words) but are counted in `Mapspace.size`. A dimension of which a single tile is left
+takes one lane.
 """
 
 from __future__ import annotations

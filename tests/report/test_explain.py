@@ -80,7 +80,7 @@ def test_the_loop_that_refetches_weights_is_named() -> None:
     layer = load_layer("resnet18:layer1.0.conv1", 2)
     part = layer.parts("fw")[0]
     page = render(explain(layer, part, evaluate(layer, "procrustes", mapping)))
-    assert "    W is refetched x 112 into GLB: N2 P56 at DRAM loop outside C64\n" in page
+    assert "    W is refetched x 112 into GLB: N2 P56 at DRAM, outside C64\n" in page
 
 
 def test_weights_that_are_fetched_once_blame_no_loop() -> None:
