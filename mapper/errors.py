@@ -45,7 +45,7 @@ class InfeasibleError(MapperError):
 
 
 class MapperWarning(UserWarning):
-    """Something that can be used as it stands, but says two things at once: both are quoted, and which one counts."""
+    """Something odd that stops no work, such as two values that contradict: it says which one counts."""
 
 
 def did_you_mean(value: object, valid: Iterable[object]) -> str | None:

@@ -57,9 +57,10 @@ def level(
 
 
 def machine(*levels: Level, mac_pj: float = 1.0, leakage_mw: float = 0.0, area: float | None = None) -> Accelerator:
-    """An accelerator of these levels, 16 bits everywhere."""
+    """An accelerator of these levels, 16 bits everywhere, at 1 GHz."""
     bits = tuple((role, WORD) for role in ("W", "I", "O", "partial_sum"))
-    return Accelerator("toy", levels, Compute(mac_pj, "test", leakage_mw=leakage_mw, area_um2=area), bits)
+    unit = Compute(mac_pj, "test", leakage_mw=leakage_mw, area_um2=area)
+    return Accelerator("toy", levels, unit, bits, clock_ghz=1.0)
 
 
 def array(x: int, y: int, words: int | None = None, shared: float | None = None) -> Accelerator:

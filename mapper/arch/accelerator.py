@@ -5,7 +5,7 @@ Everything is in bits and picojoules here; the YAML (`schema.py`) speaks words, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -100,17 +100,16 @@ class Compute:
 class Accelerator:
     """Levels outermost first, compute below the last.
 
-    `bits` gives W, I, O and partial_sum. `leakage` is in mW; with the clock it becomes pJ per cycle.
+    `bits` gives W, I, O and partial_sum. `clock_ghz` turns leakage into pJ per cycle; None where the spec gives none.
     """
 
     name: str
     levels: tuple[Level, ...]
     compute: Compute
     bits: tuple[tuple[str, int], ...]
-    clock_ghz: float = 1.0
+    clock_ghz: float | None = None
     technology_nm: int | None = None
     description: str = ""
-    partitioning_defaults: tuple[str, ...] = field(default=())
 
     @cached_property
     def level_names(self) -> tuple[str, ...]:
@@ -136,6 +135,15 @@ class Accelerator:
     @cached_property
     def partial_sum_bits(self) -> int:
         return dict(self.bits)["partial_sum"]
+
+    @cached_property
+    def open_levels(self) -> tuple[int, ...]:
+        """Levels where a mapping says what is kept."""
+        return tuple(index for index in range(len(self.levels)) if self.open_roles(index))
+
+    def open_roles(self, level: int) -> frozenset[str]:
+        """Roles that a mapping may keep at `level` or let bypass; level 0 keeps all."""
+        return self.levels[level].may_keep - self.levels[level].keep if level else frozenset()
 
     def kept(self, level: int, einsum: Einsum, choice: frozenset[str] | None = None) -> frozenset[str]:
         """Names of the tensors kept at `level`; `choice` decides those that the spec leaves open."""

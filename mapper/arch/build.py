@@ -11,9 +11,7 @@ from mapper.workload.einsum import ROLES
 from mapper.yamlfile import Node, validate
 
 RESERVED = ("X", "Y")
-"""What a one-line mapping calls the axes of a fan-out."""
-CLOCK_UNKNOWN_GHZ = 1.0
-"""Where no clock is given nothing depends on it (GB/s and leakage demand one): a cycle then counts as a nanosecond."""
+"""What a one-line mapping calls the axes of a fan-out; in small letters it takes them for a slip."""
 
 
 def build(node: Node) -> Accelerator:
@@ -29,7 +27,7 @@ def build(node: Node) -> Accelerator:
         levels=tuple(_level(spec, index, node.at("levels", index)) for index in range(len(spec.levels))),
         compute=_compute(spec, node.at("compute")),
         bits=bits,
-        clock_ghz=CLOCK_UNKNOWN_GHZ if spec.clock_ghz is None else spec.clock_ghz,
+        clock_ghz=spec.clock_ghz,
         technology_nm=spec.technology_nm,
         description=spec.description,
     )
@@ -67,7 +65,7 @@ def _check_names(spec: ArchSpec, node: Node) -> None:
     named.append((spec.compute.name, node.at("compute", "name")))
     seen: dict[str, str] = {}
     for name, place in named:
-        if name in RESERVED:
+        if name.upper() in RESERVED:
             raise place.error(f"name '{name}' is reserved: a mapping calls an axis so", f"{name}_buffer")
         if name in seen:
             raise place.error(f"name '{name}' is given twice, on lines {seen[name]} and {place.line}", f"{name}_2")

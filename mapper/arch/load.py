@@ -26,11 +26,6 @@ def load_arch(name_or_path: str | Path) -> Accelerator:
     return build(read(arch_file(name_or_path)))
 
 
-def arch_file(name_or_path: str | Path) -> str | Path:
+def arch_file(name_or_path: str | Path) -> Path:
     """The file that `load_arch` reads."""
-    text = str(name_or_path)
-    if isinstance(name_or_path, Path) or Path(text).name != text or text.endswith((".yaml", ".yml")):
-        return name_or_path
-    if text not in shipped.names(FOLDER) and Path(text).is_file():
-        return text
-    return shipped.find(FOLDER, text)
+    return shipped.locate(FOLDER, name_or_path)

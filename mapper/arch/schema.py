@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from mapper import shipped
 from mapper.yamlfile import StrictModel, shown
 
 NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
@@ -147,7 +148,7 @@ class ComputeSpec(StrictModel):
 class ArchSpec(StrictModel):
     """The whole file."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    name: Annotated[str, Field(pattern=f"^{shipped.NAME}$")]
     description: str = ""
     technology_nm: Count | None = None
     clock_ghz: Positive | None = Field(None, description="needed by GB/s and by leakage")

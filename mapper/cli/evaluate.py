@@ -7,23 +7,13 @@ import click
 from mapper.cli import given, options
 from mapper.errors import InfeasibleError
 
-FORMATS = ("table", "json", "csv")
-
 
 @click.command("evaluate")
 @click.argument("layer", metavar="LAYER", type=options.Shipped("layer_zoo"))
 @options.arch_option
 @click.option("--mapping", required=True, metavar="M", help=given.MAPPING_HELP)
 @options.together(given.phase_option, given.part_option, options.batch_option)
-@click.option(
-    "--format",
-    "form",
-    default=FORMATS[0],
-    show_default=True,
-    type=options.OneOf(FORMATS),
-    metavar="F",
-    help="|".join(FORMATS) + ": tables for people, or every figure.",
-)
+@options.text_format_option
 def command(layer: str, arch: str, mapping: str, phase: str | None, part: str | None, batch: int, form: str) -> None:
     """Cost of a given mapping: words, cycles, energy, occupancy, area.
 

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from mapper import shipped
 from mapper.cli import given, options
 from mapper.errors import InfeasibleError, InputError
 
@@ -57,26 +59,38 @@ def command(
     mapper explain DIR --layer conv1 --phase fw --partition KN --versus 2
     mapper explain resnet18:conv1 --arch procrustes --mapping "DRAM: ... | GLB: ..."
     """
-    if mapping is None and arch is None and not _is_layer(target):
+    if shipped.is_folder(target) or (mapping is None and arch is None and not _is_layer(target)):
+        _refuse({"--arch": arch, "--mapping": mapping, "--batch": _given("batch")}, f"the run '{target}' has its own")
         wanted = {"layer": layer, "phase": phase, "partitioning": partition, "part": part}
         _explain_run(Path(target), wanted, rank, versus)
         return
     for option, value in (("--arch", arch), ("--mapping", mapping)):
         if value is None:
             raise InputError(f"'{target}' is no folder of a run, and a layer needs {option}", where=option)
-    for option, value in (("--layer", layer), ("--partition", partition)):
-        if value is not None:
-            raise InputError(f"it chooses among the mappings of a run, and '{target}' is a layer", where=option)
+    choices = {"--layer": layer, "--partition": partition, "--rank": _given("rank")}
+    _refuse(choices, f"it chooses among the mappings of a run, and '{target}' is a layer")
     _explain_given(target, phase, part, batch, str(arch), str(mapping), versus)
 
 
+def _given(option: str) -> object:
+    """The value of an option with a default, None where the command line does not have it."""
+    context = click.get_current_context()
+    default = context.get_parameter_source(option) is ParameterSource.DEFAULT
+    return None if default else context.params[option]
+
+
+def _refuse(options: dict[str, object], why: str) -> None:
+    """No option is read in vain: those that say nothing here must not be given."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(why, where=option)
+
+
 def _is_layer(target: str) -> bool:
-    """Whether `target`, given alone, means a layer rather than a folder."""
+    """Whether `target`, which is no folder, means a layer rather than one that is missing."""
     from mapper.workload import network_names
 
-    return not Path(target).is_dir() and (
-        "+=" in target or ":" in target or target in network_names() or Path(target).is_file()
-    )
+    return "+=" in target or ":" in target or target in network_names() or shipped.is_file(target)
 
 
 def _explain_given(
@@ -101,12 +115,13 @@ def _explain_given(
 def _explain_run(folder: Path, wanted: dict[str, str | None], rank: int, versus: str | None) -> None:
     from mapper.report.recorded import read_run
 
-    if versus is not None and not versus.isdigit():
+    against = None if versus is None else given.number(versus)
+    if versus is not None and against is None:
         raise InputError(f"'{versus}' is not a rank", where="--versus", hint="2")
     run = read_run(folder)
     wanted = _normal(run, wanted)
     row = run.select(**wanted, rank=str(rank))
-    other = None if versus is None else run.select(**wanted, rank=str(int(versus)))
+    other = None if against is None else run.select(**wanted, rank=str(against))
     found = run.load(row)
     title = f"{run.manifest.get('network', '')}:{row['layer']}"
     _print(found.layer, found.part, found.evaluation, title, f"{row['partitioning']}, rank {row['rank']}")

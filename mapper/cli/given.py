@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 from typing import TYPE_CHECKING
 
 import click
 
+from mapper import shipped
 from mapper.cli.options import Decorator
 from mapper.errors import InputError
 
@@ -28,26 +29,27 @@ def read_mapping(text: str) -> LoopNest:
     """The mapping that `text` is, or that the YAML file of that name holds. Raises `MappingError` or `InputError`."""
     from mapper.mapping import nest_from_yaml, parse_nest
 
-    if text.lower().endswith((".yaml", ".yml")) or _is_file(text):
+    if text.lower().endswith((".yaml", ".yml")) or shipped.is_file(text):
         return nest_from_yaml(text)
     return parse_nest(text)
 
 
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except OSError:
-        return False
+def number(text: str) -> int | None:
+    """The whole number that `text` is, None where it is none, or has more digits than anything here counts to."""
+    return int(text) if re.fullmatch(r"\s*[0-9]{1,9}\s*", text) else None
 
 
 def chosen_part(layer: Layer, phase: str | None, part: str | None) -> Part:
-    """The part of a phase that the options name; forward and 1 where they are not given."""
+    """The part of a phase that the options name; forward, and its only part, where they are not given."""
     parts = layer.parts(phase or "fw")
+    if part is None and len(parts) > 1:
+        having = f"{layer.label} has {len(parts)} parts in phase {parts[0].phase}, each with a mapping of its own"
+        raise InputError(having, where="--part", hint=f"1 to {len(parts)}")
     text, _, of = (part or "1").partition("/")
-    if not text.strip().isdigit() or (of and not of.strip().isdigit()):
+    index, count = number(text), number(of) if of else len(parts)
+    if index is None or count is None:
         raise InputError(f"'{part}' is not a part", where="--part", hint="2, or 2/4")
-    index = int(text)
-    if not 1 <= index <= len(parts) or (of and int(of) != len(parts)):
+    if not 1 <= index <= len(parts) or count != len(parts):
         having = f"{layer.label} has {len(parts)} part{'s' * (len(parts) > 1)} in phase {parts[0].phase}"
         raise InputError(f"no part '{part}': {having}", where="--part", hint=f"1 to {len(parts)}")
     return parts[index - 1]

@@ -9,8 +9,6 @@ import click
 from mapper.cli import options
 from mapper.errors import InputError
 
-FORMATS = ("table", "csv", "json")
-
 Listing = tuple[tuple[str, ...], list[tuple[str | int | None, ...]]]
 """Column names and rows."""
 
@@ -72,8 +70,8 @@ def _partitionings(_: str | None) -> Listing:
 
 
 def _formats(_: str | None) -> Listing:
-    search = [(name, "mapper search") for name in options.FORMATS]
-    return ("format", "written by"), [*search, *((name, "mapper evaluate, mapper list") for name in FORMATS)]
+    written = {"mapper search": options.FORMATS, "mapper evaluate, mapper list": options.TEXT_FORMATS}
+    return ("format", "written by"), [(form, by) for by, forms in written.items() for form in forms]
 
 
 KINDS: dict[str, Callable[[str | None], Listing]] = {
@@ -88,15 +86,7 @@ KINDS: dict[str, Callable[[str | None], Listing]] = {
 @click.command("list")
 @click.argument("kind", metavar="|".join(KINDS), type=options.OneOf(tuple(KINDS)))
 @click.argument("network", required=False, type=options.Shipped("layer_zoo"))
-@click.option(
-    "--format",
-    "form",
-    default=FORMATS[0],
-    show_default=True,
-    type=options.OneOf(FORMATS),
-    metavar="F",
-    help="|".join(FORMATS),
-)
+@options.text_format_option
 def command(kind: str, network: str | None, form: str) -> None:
     """What ships: accelerators, networks, partitionings, formats; and the layers of a NETWORK.
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import signal
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TextIO
+from io import TextIOWrapper
+from types import FrameType
+from typing import NoReturn, TextIO
 
 import click
 
@@ -69,6 +74,12 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
+        except OSError as error:
+            # A reader that has gone (`| head`) is no mistake: click ends quietly.
+            if error.errno == errno.EPIPE:
+                raise
+            click.echo(f"error: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+            ctx.exit(MapperError.exit_code)
 
 
 @contextmanager
@@ -107,5 +118,13 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Entry point of the console script. A request to end (SIGTERM) is taken like Ctrl-C: what is finished is kept."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        # What a terminal cannot show, such as a file's name that is not UTF-8, is written as an escape.
+        sys.stdout.reconfigure(errors="backslashreplace")
     cli(prog_name="mapper")
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

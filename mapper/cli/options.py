@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,8 +26,12 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FORMATS = ("csv", "json", "md", "latex", "parquet")
 """What tables are written in."""
-METRICS = ("edp", "energy", "cycles")
-"""As `mapper.search.pool.METRICS`, which is not imported here so that `--help` stays quick; a test compares them."""
+TEXT_FORMATS = ("table", "json", "csv")
+"""What `evaluate` and `list` print in."""
+METRICS, TOP = ("edp", "energy", "cycles"), 5
+"""As in `mapper.search`, which is not imported here so that `--help` stays quick; a test compares them."""
+MOST = 1000
+"""Mappings of one ranking: each is costed in full and written."""
 
 
 class OneOf(Parameter):
@@ -58,6 +63,31 @@ class Shipped(Parameter):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         found = [CompletionItem(name) for name in shipped.names(self.folder) if name.startswith(incomplete)]
         return found or [CompletionItem(incomplete, type="file")]
+
+
+class Seconds(click.FloatRange):
+    """A time of more than 0 seconds; a click range takes NaN for one."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if seconds != seconds:
+            self.fail(f"{value} is no time.", param, ctx)
+        return seconds
+
+
+class Folder(click.Path):
+    """A folder to write into; an empty name, as of a variable that is not set, is none."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("the name is empty ('.' is the folder you are in).", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _suggestion(word: str, words: Sequence[str]) -> str:
@@ -96,7 +126,7 @@ metric_option: Decorator = click.option(
     "--metric", default=METRICS[0], show_default=True, type=OneOf(METRICS), metavar="M", help="|".join(METRICS) + "."
 )
 top_option: Decorator = click.option(
-    "--top", default=5, show_default=True, type=click.IntRange(min=1), metavar="K", help="Mappings in each ranking."
+    "--top", default=TOP, show_default=True, type=click.IntRange(1, MOST), metavar="K", help="Mappings in each ranking."
 )
 jobs_option: Decorator = click.option(
     "-j",
@@ -116,6 +146,15 @@ format_option: Decorator = click.option(
     type=OneOf(FORMATS),
     metavar="F",
     help="|".join(FORMATS) + ": the tables in this format too; CSV is always written.",
+)
+text_format_option: Decorator = click.option(
+    "--format",
+    "form",
+    default=TEXT_FORMATS[0],
+    show_default=True,
+    type=OneOf(TEXT_FORMATS),
+    metavar="F",
+    help="|".join(TEXT_FORMATS) + ": a table for people, or the figures in full.",
 )
 quiet_option: Decorator = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 verbose_option: Decorator = click.option("-v", "--verbose", is_flag=True, help="Print each search as it finishes.")

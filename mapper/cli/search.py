@@ -41,12 +41,12 @@ MOST = 20
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.Seconds(),
     metavar="S",
     help="Stop after S seconds; what is finished is kept.",
 )
 @click.option("--input-gradients", is_flag=True, help="Search bw also for layers whose input needs no gradient.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: results/NETWORK-ARCH.")
+@click.option("--output", type=options.Folder(), metavar="DIR", help="Default: results/NETWORK-ARCH.")
 @options.format_option
 @click.option("--dry-run", is_flag=True, help="List the searches and their mapspaces; search and write nothing.")
 @options.quiet_option

@@ -8,7 +8,7 @@ import numpy as np
 
 from mapper.arch.accelerator import Accelerator
 from mapper.cost.energy import Charge, ChargeKey, Floats, charges
-from mapper.cost.latency import cycles_by_bound, sharing_of
+from mapper.cost.latency import LARGEST, cycles_by_bound, sharing_of
 from mapper.cost.precision import Precision
 from mapper.counts.geometry import Bools, Geometry, groups
 from mapper.counts.tiles import tile_words
@@ -18,8 +18,6 @@ from mapper.mapping.loopnest import Ints, Nests
 
 CHUNK = 2048
 """Mappings evaluated at a time: small enough that the arrays stay in the processor's cache."""
-
-_LARGEST = float(2**62)
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Costs:
 
     @property
     def edp(self) -> Floats:
-        """Energy-delay product in pJ x cycles."""
+        """Energy-delay product in pJ x cycles; what does not fit has no cycles, and infinity times 0 is no number."""
         return np.where(self.feasible, self.energy_pj, np.inf) * np.maximum(self.cycles, 1)
 
 
@@ -95,8 +93,8 @@ def check_bits(nests: Nests, accelerator: Accelerator) -> None:
     """
     points = float(np.prod(nests.factors.astype(np.float64), axis=1).max(initial=1.0))
     bits = max(bits for _, bits in accelerator.bits) * len(ACTIONS) * len(nests.einsum.tensors)
-    if points * bits >= _LARGEST:
-        most = f"at most {_LARGEST / bits:.3g} points"
+    if points * bits >= LARGEST:
+        most = f"at most {LARGEST / bits:.3g} points"
         raise InputError(f"{points:.3g} points that move up to {bits} bits each do not fit 63-bit integers", hint=most)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mapper.arch.accelerator import Accelerator, Energies
 from mapper.cost.precision import Precision
 from mapper.counts.traffic import ACTIONS, Action, Traffic
+from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints
 
 Floats = NDArray[np.float64]
@@ -38,7 +39,7 @@ def action_energy(energies: Energies, action: Action) -> float:
 
 
 def charges(traffic: Traffic, precision: Precision, distinct: int, cycles: Ints) -> dict[ChargeKey, Charge]:
-    """Every charge of every mapping, components outermost first, in a fixed order."""
+    """Every charge of every mapping, components outermost first, in a fixed order; `distinct` is |Z| in words."""
     geometry, accelerator = precision.geometry, precision.accelerator
     einsum = geometry.nests.einsum
     out: dict[ChargeKey, Charge] = {}
@@ -56,8 +57,8 @@ def charges(traffic: Traffic, precision: Precision, distinct: int, cycles: Ints)
     out[accelerator.compute.name, "", "points"] = Charge(
         points, none, _picojoules(points, accelerator.compute.energy_pj)
     )
-    for name, milliwatts in leakages(accelerator).items():
-        out[name, "", "leakage"] = Charge(cycles, none, _picojoules(cycles, milliwatts / accelerator.clock_ghz))
+    for name, each in leakages_pj_per_cycle(accelerator).items():
+        out[name, "", "leakage"] = Charge(cycles, none, _picojoules(cycles, each))
     return out
 
 
@@ -65,15 +66,20 @@ def _picojoules(amount: Ints, each: float) -> Floats:
     return np.asarray(amount * each, dtype=np.float64)
 
 
-def leakages(accelerator: Accelerator) -> dict[str, float]:
-    """Leakage of all instances of each component that leaks, in mW (pJ per ns)."""
-    parts = {
+def leakages_pj_per_cycle(accelerator: Accelerator) -> dict[str, float]:
+    """Leakage of all instances of each component that leaks; a milliwatt is a picojoule per nanosecond."""
+    milliwatts = {
         buffer.name: buffer.leakage_mw * instances
         for level, instances in zip(accelerator.levels, accelerator.instances, strict=False)
         for buffer in level.buffers
     }
-    parts[accelerator.compute.name] = accelerator.compute.leakage_mw * accelerator.pes
-    return {name: milliwatts for name, milliwatts in parts.items() if milliwatts > 0}
+    milliwatts[accelerator.compute.name] = accelerator.compute.leakage_mw * accelerator.pes
+    leaking = {name: power for name, power in milliwatts.items() if power > 0}
+    if not leaking:
+        return {}
+    if accelerator.clock_ghz is None:
+        raise InputError(f"{accelerator.name}: {', '.join(leaking)} leaks, which needs a clock", hint="clock_ghz")
+    return {name: power / accelerator.clock_ghz for name, power in leaking.items()}
 
 
 def area_um2(accelerator: Accelerator) -> dict[str, float | None]:

@@ -15,12 +15,12 @@ def evaluate(
     mapping: LoopNest | str,
     *,
     phase: Phase | str = Phase.fw,
-    part: int = 1,
+    part: int | None = None,
 ) -> Evaluation:
     """Cost of `mapping` for one part of a phase of a layer, or for an einsum.
 
-    `arch` is an accelerator or what `load_arch` takes; `part` counts from 1 and matters only where a phase has
-    several. A mapping whose tiles do not fit is evaluated all the same: see `Evaluation.fits` and `.occupancy`.
+    `arch` is an accelerator or what `load_arch` takes; `part` counts from 1 and must be given where a phase
+    has several. A mapping whose tiles do not fit is evaluated all the same: see `Evaluation.fits` and `.occupancy`.
     Raises `MappingError` where the mapping does not describe an execution of the einsum.
     """
     accelerator = load_arch(arch) if isinstance(arch, str) else arch
@@ -28,11 +28,14 @@ def evaluate(
     return evaluate_one(bind(nest, einsum_of(layer, phase, part), accelerator), accelerator)
 
 
-def einsum_of(layer: Layer | Einsum, phase: Phase | str = Phase.fw, part: int = 1) -> Einsum:
+def einsum_of(layer: Layer | Einsum, phase: Phase | str = Phase.fw, part: int | None = None) -> Einsum:
     """One part of a phase of a layer; an einsum is itself."""
     if isinstance(layer, Einsum):
         return layer
     einsums = layer.einsums(phase)
+    if part is None and len(einsums) > 1:
+        raise InputError(f"{layer.label}: phase {phase} has {len(einsums)} parts", hint=f"part 1 to {len(einsums)}")
+    part = 1 if part is None else part
     if not 1 <= part <= len(einsums):
         raise InputError(f"{layer.label}: phase {phase} has no part {part}", hint=f"1 to {len(einsums)}")
     return einsums[part - 1]

@@ -26,7 +26,8 @@ PORTS: dict[str, tuple[Action, ...]] = {
 }
 """Which actions each port carries."""
 
-_LARGEST = float(2**62)
+LARGEST = 2**62
+"""Sums of bits stay below it, so that 63-bit integers hold them."""
 
 
 def sharing_of(accelerator: Accelerator) -> Sharing:
@@ -82,6 +83,10 @@ def _port_bits(words: Words, buffer: Buffer, port: str, level: int, precision: P
 
 def ceil_divide(bits: Ints, bandwidth: Fraction) -> Ints:
     """Cycles to move `bits` at `bandwidth` bits per cycle, rounded up, exactly."""
-    if float(bits.max(initial=0)) * bandwidth.denominator >= _LARGEST:
-        raise InputError(f"{bits.max()} bits at {bandwidth} bits per cycle do not fit 63-bit integers")
+    most = int(bits.max(initial=0))
+    if most * bandwidth.denominator >= LARGEST:
+        raise InputError(f"{most} bits at {bandwidth} bits per cycle do not fit 63-bit integers")
+    if most == 0 or bandwidth.numerator >= LARGEST:
+        # One cycle for whatever moves; the bandwidth itself may be a fraction that NumPy has no integers for.
+        return np.minimum(bits, 1)
     return -(-bits * bandwidth.denominator // bandwidth.numerator)

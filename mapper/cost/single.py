@@ -137,7 +137,8 @@ class Evaluation:
         """Words by level, tensor and action, as a tidy frame."""
         import pandas as pd
 
-        rows = [(i.component, i.tensor, i.action, i.count) for i in self.items if i.tensor]
+        levels = {buffer.name: level.name for level in self.accelerator.levels for buffer in level.buffers}
+        rows = [(levels[i.component], i.tensor, i.action, i.count) for i in self.items if i.tensor]
         return pd.DataFrame(rows, columns=["level", "tensor", "action", "count"])
 
     def breakdown(self) -> pd.DataFrame:
@@ -156,12 +157,11 @@ def evaluation_of(found: Evaluations, nests: Nests) -> Evaluation:
     """The first mapping of a batch evaluation in plain numbers; `nests` holds it with all its slots."""
     einsum, accelerator = nests.einsum, found.accelerator
     names = accelerator.level_names
-    stated = [i for i, level in enumerate(accelerator.levels) if level.may_keep - level.keep]
     return Evaluation(
         einsum=einsum,
         accelerator=accelerator,
         nests=nests,
-        mapping=nests.nest(0, names, stated),
+        mapping=nests.nest(0, names, accelerator.open_levels),
         macs=einsum.macs,
         points=einsum.points,
         cycles=int(found.costs.cycles[0]),

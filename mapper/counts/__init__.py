@@ -1,5 +1,5 @@
 """How many words move: exact integer counts."""
 
-from mapper.counts.traffic import ACTIONS, Sharing, Traffic, check_size, count, kept_levels, output_words
+from mapper.counts.traffic import ACTIONS, Sharing, Traffic, count, kept_levels, output_words
 
-__all__ = ["ACTIONS", "Sharing", "Traffic", "check_size", "count", "kept_levels", "output_words"]
+__all__ = ["ACTIONS", "Sharing", "Traffic", "count", "kept_levels", "output_words"]

@@ -24,7 +24,6 @@ import numpy as np
 from mapper.counts.entering import Mode, Modes, entering
 from mapper.counts.geometry import Geometry, groups
 from mapper.counts.padding import stored_reads
-from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints, Nests
 from mapper.workload.einsum import Tensor
 
@@ -33,8 +32,6 @@ ACTIONS: tuple[Action, ...] = ("fills", "reads", "updates", "drains")
 Key = tuple[int, str, Action]
 
 _K = TypeVar("_K")
-
-_LARGEST = float(2**62)
 
 
 @dataclass(frozen=True)
@@ -67,15 +64,6 @@ class Traffic:
 def kept_levels(nests: Nests, tensor: Tensor) -> list[int]:
     """Levels that keep `tensor`, outermost first; level 0 always does."""
     return [level for level, names in enumerate(nests.keeps) if level == 0 or tensor.name in names]
-
-
-def check_size(nests: Nests, bits: int = 64) -> None:
-    """Refuse problems whose counts in bits would not fit 63-bit integers, instead of letting them wrap."""
-    padded = np.prod(nests.factors.astype(np.float64), axis=1)
-    worst = float(padded.max(initial=1.0)) * bits
-    if worst >= _LARGEST:
-        points, most = f"{worst / bits:.3g}", f"at most {_LARGEST / bits:.3g} points"
-        raise InputError(f"{points} points of {bits} bits do not fit 63-bit integers", hint=most)
 
 
 def modes(nests: Nests, level: int, parent: int, sharing: Sharing | None) -> Modes:

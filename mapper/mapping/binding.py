@@ -16,7 +16,7 @@ from mapper.arch.accelerator import Accelerator, Axis, Level
 from mapper.errors import MappingError, did_you_mean
 from mapper.mapping.loopnest import KINDS, LevelLoops, LoopNest, Loops, Nests, Slot
 from mapper.mapping.notation import format_loop
-from mapper.workload.einsum import Einsum
+from mapper.workload.einsum import Einsum, divisors
 
 Placed = tuple[Slot, int]
 """A loop in its place: its slot and its factor."""
@@ -100,14 +100,14 @@ def _check_axis(level: LevelLoops, spec: Level, kind: str, einsum: Einsum, accel
 
 def _check_spread(where: str, dimension: str, axis: Axis, einsum: Einsum) -> None:
     """The axis may carry this dimension."""
-    able = [d for d in einsum.dimensions if _obstacle(d, axis, einsum) is None]
-    obstacle = _obstacle(dimension, axis, einsum)
-    if obstacle:
+    able = [d for d in einsum.dimensions if obstacle(d, axis, einsum) is None]
+    found = obstacle(dimension, axis, einsum)
+    if found:
         hint = f"may be spread here: {', '.join(able)}" if able else "nothing may be spread here"
-        raise MappingError(f"{where}: {dimension} may not be spread here: {obstacle}", hint=hint)
+        raise MappingError(f"{where}: {dimension} may not be spread here: {found}", hint=hint)
 
 
-def _obstacle(dimension: str, axis: Axis, einsum: Einsum) -> str | None:
+def obstacle(dimension: str, axis: Axis, einsum: Einsum) -> str | None:
     """Why `dimension` may not be spread over `axis`; None where it may."""
     if axis.allowed is not None and dimension not in axis.allowed:
         return "the accelerator does not allow it"
@@ -163,8 +163,7 @@ def _factors(dimension: str, chain: Sequence[Placed], bound: int) -> str:
 
 def _nearest_divisor(number: int, wanted: int) -> int:
     """The divisor of `number` nearest to `wanted`, the smaller of two."""
-    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
-    return min({*small, *(number // d for d in small)}, key=lambda d: (abs(d - wanted), d))
+    return min(divisors(number), key=lambda d: (abs(d - wanted), d))
 
 
 def _keeps(index: int, level: LevelLoops, einsum: Einsum, accelerator: Accelerator) -> frozenset[str]:

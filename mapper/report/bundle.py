@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mapper.report.files import MANIFEST
 from mapper.report.formats import FORMATS, file_name
 from mapper.report.manifest import Entry, manifest
 from mapper.report.tables import tables
 from mapper.runs import Run
-
-MANIFEST = "manifest.json"
 
 
 def run_files(

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from mapper.errors import InputError
 
+MANIFEST = "manifest.json"
+"""What says how the tables beside it came about."""
+
 
 def check_folder(folder: Path, where: str = "--output") -> None:
     """Make `folder` and see that a file can be written there. Raises `InputError`."""

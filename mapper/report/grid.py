@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mapper.report.layout import GAP
+
 WIDTH = 120
 """Characters of a line."""
-GAP = "  "
 NARROWEST = 12
 """The first column is not clipped below this."""
 

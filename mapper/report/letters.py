@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mapper.workload import Conv2d, Einsum, Layer, Linear, Matmul, Part, Phase, Rank, Tensor
+from mapper.workload import Conv2d, Einsum, Layer, Linear, Matmul, Part, Phase, Rank
 
 CONVOLUTION = {
     "N": "samples",
@@ -117,11 +117,3 @@ def _name(rank: Rank, names: dict[str, str], free: Iterator[str]) -> str:
 
 def _index(name: str, rank: Rank) -> str:
     return str(rank[0]) if len(rank) == 1 else name
-
-
-def tensor_title(tensor: Tensor, einsum: Einsum) -> str:
-    """What a tensor is to the mapping: summed up, sliding or plain."""
-    if tensor is einsum.output:
-        return "accumulated"
-    slides = any(len(_looping(rank, einsum)) > 1 for rank in tensor.ranks)
-    return "sliding" if slides else "plain"

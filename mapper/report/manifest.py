@@ -56,7 +56,8 @@ def manifest(run: Run, workload: str, arguments: Sequence[str], inputs: Iterable
         "files": list(files),
         "wall_time_s": round(run.seconds, 3),
     }
-    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+    # Names of files need not be UTF-8; JSON has a way to write any.
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 
 
 def limits(accelerator: Accelerator) -> Entry:

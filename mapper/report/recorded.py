@@ -13,11 +13,13 @@ from typing import Any
 
 from mapper.arch import load_arch
 from mapper.cost import Evaluation, evaluate
-from mapper.errors import InputError, MapperWarning, did_you_mean
+from mapper.errors import InputError, MapperWarning, MappingError, did_you_mean
+from mapper.report.files import MANIFEST
+from mapper.shipped import is_file, is_folder
 from mapper.workload import Layer, Part
 from mapper.workload.network import load_workload
 
-MAPPINGS, MANIFEST = "mappings.csv", "manifest.json"
+MAPPINGS = "mappings.csv"
 KEYS = ("layer", "phase", "part", "partitioning", "rank")
 """Columns that tell the mappings of a run apart, outermost first."""
 OPTIONS = dict(zip(KEYS, ("--layer", "--phase", "--part", "--partition", "--rank"), strict=True))
@@ -75,7 +77,14 @@ class RunFolder:
             raise InputError(
                 f"{layer.label} has no part {row['part']} in phase {row['phase']}", str(self.path / MAPPINGS)
             )
-        return Recorded(row, layer, part, evaluate(part.einsum, load_arch(self._source("--arch")), row["mapping"]))
+        return Recorded(row, layer, part, self._evaluation(part, row))
+
+    def _evaluation(self, part: Part, row: Row) -> Evaluation:
+        accelerator = load_arch(self._source("--arch"))
+        try:
+            return evaluate(part.einsum, accelerator, row["mapping"])
+        except MappingError as error:
+            raise MappingError(f"rank {row['rank']}: {error}", str(self.path / MAPPINGS)) from None
 
     def _layer(self, name: str) -> Layer:
         """A layer with its batch; an einsum states that in its bounds."""
@@ -86,12 +95,12 @@ class RunFolder:
     def _source(self, option: str) -> str:
         """The file that the search read, or what it was given where the file is not there any more."""
         entry: dict[str, str] = next(entry for entry in self.manifest["inputs"] if entry["option"] == option)
-        return entry["path"] if Path(entry["path"]).is_file() else entry["given"]
+        return entry["path"] if is_file(entry["path"]) else entry["given"]
 
 
 def read_run(folder: Path) -> RunFolder:
     """The tables of a run. Raises `InputError` naming the file that is missing or unreadable."""
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError("no such folder, and no layer is called so", str(folder), "what mapper search wrote")
     text = _text(folder / MAPPINGS)
     try:
@@ -113,6 +122,10 @@ def _manifest(path: Path) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg}", f"{path}:{error.lineno}") from None
+    except (RecursionError, ValueError):
+        raise InputError(
+            "nested too deep, or a number too long: this is no manifest of mapper search", str(path)
+        ) from None
     wanted = {"workload": str, "batch": int, "inputs": list}
     for key, kind in wanted.items():
         if not isinstance(document, dict) or not isinstance(document.get(key), kind):
@@ -139,7 +152,7 @@ def _text(path: Path) -> str:
 def _warn_if_changed(path: Path, sha256: str) -> None:
     try:
         changed = hashlib.sha256(path.read_bytes()).hexdigest() != sha256
-    except OSError:
+    except (OSError, ValueError):
         return
     if changed:
         warnings.warn(MapperWarning(f"{path} has changed since the search"), stacklevel=2)

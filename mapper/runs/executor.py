@@ -1,17 +1,19 @@
 """Solve many problems, here or in worker processes; each by itself, so that where and in which order says nothing.
 
 Workers are started anew (`spawn`), the same on every system. Ctrl-C belongs to the main process alone: workers never
-see it, and are ended when the caller stops taking results.
+see it, and are ended when the caller stops taking results. Where the main process is killed they end by themselves.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from time import monotonic
 
 from mapper.errors import InfeasibleError, MapperError
@@ -58,7 +60,7 @@ def attempt_all(
 
 def _in_processes(problems: Sequence[Problem], jobs: int, timeout: float | None) -> Iterator[tuple[Problem, Outcome]]:
     others = set(active_children())
-    executor = ProcessPoolExecutor(jobs, get_context("spawn"))
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _end_with_parent)
     finished = False
     try:
         with _interrupts_held():
@@ -75,6 +77,19 @@ def _in_processes(problems: Sequence[Problem], jobs: int, timeout: float | None)
             for worker in set(active_children()) - others:
                 worker.terminate()
         executor.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the process that started it does, however it does."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -15,9 +15,8 @@ from mapper.mapping.loopnest import Ints, Nests
 METRICS = ("edp", "energy", "cycles")
 """What a search minimises: energy-delay product, energy or latency."""
 
-
 TIES = 32
-"""Mappings of one batch that a search which proves nothing offers."""
+"""Mappings of one batch whose texts are compared, at most, in a search that proves nothing."""
 
 
 def metric_values(costs: Costs, metric: str) -> Floats:
@@ -40,7 +39,7 @@ class Candidate:
 class Pool:
     """Keeps the `top` best mappings offered. Equal factors at equal costs are one mapping: the first text wins."""
 
-    def __init__(self, metric: str, top: int, level_names: tuple[str, ...], open_levels: list[int]) -> None:
+    def __init__(self, metric: str, top: int, level_names: tuple[str, ...], open_levels: tuple[int, ...]) -> None:
         self.metric, self.top = metric, top
         self.level_names, self.open_levels = level_names, open_levels
         self.evaluated = self.infeasible = 0

@@ -45,7 +45,7 @@ class Ranked:
 class Ranking(Sequence[Ranked]):
     """The best mappings of one einsum (`part` of a phase) under one partitioning, best first."""
 
-    design: str
+    arch: str
     layer: str
     phase: str
     part: str

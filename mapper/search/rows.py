@@ -23,7 +23,7 @@ def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
     found = ranked.evaluation
     certificate = ranked.certificate
     return {
-        "arch": ranking.design,
+        "arch": ranking.arch,
         "layer": ranking.layer,
         "phase": ranking.phase,
         "part": ranking.part,

@@ -20,7 +20,7 @@ from mapper.search.space import Mapspace
 from mapper.workload import Einsum, EinsumLayer, Layer, Part, Phase
 
 TOP = 5
-"""Mappings per table by default."""
+"""Mappings in a ranking by default."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,15 @@ class Solution:
 def solve(problem: Problem) -> Solution:
     """Search one problem."""
     space = Mapspace(problem.einsum, problem.accelerator, problem.partitioning)
-    levels = problem.accelerator.levels
-    stated = [i for i, level in enumerate(levels) if level.may_keep - level.keep]
-    pool = Pool(problem.metric, problem.top, problem.accelerator.level_names, stated)
+    accelerator = problem.accelerator
+    pool = Pool(problem.metric, problem.top, accelerator.level_names, accelerator.open_levels)
     # Nothing of the hardware: designs that are compared start from the same random mappings.
     text = f"{problem.einsum.text}|{problem.partitioning}|{problem.seed}"
     complete = Descent(space, pool, zlib.crc32(text.encode())).run()
     certificate = Certificate(complete, space.size, pool.evaluated, pool.infeasible)
     best = enumerate(pool.best(), start=1)
     return Solution(
-        tuple(Ranked(rank, evaluate_one(c.nests, problem.accelerator), certificate) for rank, c in best), certificate
+        tuple(Ranked(rank, evaluate_one(c.nests, accelerator), certificate) for rank, c in best), certificate
     )
 
 
@@ -78,7 +77,7 @@ def search(
     arch: Accelerator | str,
     *,
     phase: Phase | str = Phase.fw,
-    partitioning: Partitioning | str = "KN",
+    partitioning: Partitioning | str,
     metric: str = METRICS[0],
     top: int = TOP,
     seed: int = 0,

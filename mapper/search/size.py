@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapper.workload.einsum import divisors
+
 if TYPE_CHECKING:
     from mapper.search.space import Mapspace, Place
 
@@ -41,7 +43,7 @@ def count_mappings(space: Mapspace) -> int:
 
 def signatures(space: Mapspace, dimension: str, shared: list[Place]) -> Counter[Signature]:
     """How many chains of `dimension` have each signature."""
-    from mapper.search.space import divisors, lane_choices
+    from mapper.search.space import lane_choices
 
     places, levels = space.places(dimension), range(len(space.accelerator.levels))
 

@@ -1,15 +1,14 @@
 """The mapspace of an einsum on an accelerator under a partitioning: factor chains, loop orders, bypass choices.
 
 A *chain* gives one dimension its factor in every place it may loop: the temporal loops of each level and the fan-out
-axes it may be spread on. Lane counts with as many rounds as a smaller one are left out of the search (they cost the
-same cycles and move no fewer words) but are counted in `Mapspace.size`. A dimension of which a single tile is left
-takes one lane.
+axes it may be spread on. Where a search does not enumerate, it leaves out lane counts with as many rounds as a smaller
+one (they cost the same cycles and move no fewer words); `Mapspace.size` counts them. A dimension of which a single tile
+is left takes one lane.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,27 +16,21 @@ from functools import cached_property
 import numpy as np
 
 from mapper.arch.accelerator import Accelerator, Axis
+from mapper.mapping.binding import obstacle
 from mapper.mapping.loopnest import Ints, Nests, Slot
 from mapper.mapping.partitioning import Partitioning, spread
-from mapper.workload.einsum import Einsum
+from mapper.workload.einsum import Einsum, divisors
 
 Place = tuple[int, str]
 """(level, kind): where a dimension may loop, as in `Slot`."""
 
 
-def divisors(number: int) -> list[int]:
-    """Divisors in ascending order."""
-    small = [i for i in range(1, math.isqrt(number) + 1) if number % i == 0]
-    return small + [number // i for i in reversed(small) if i * i != number]
-
-
 def lane_choices(tiles: int, lanes: int, dominant: bool) -> list[int]:
     """Lane counts up to `lanes` for `tiles` tiles; `dominant`: the fewest lanes for each number of rounds."""
-    every = range(1, min(lanes, tiles) + 1)
     if not dominant:
         return list(range(1, lanes + 1)) if tiles > 1 else [1]
     fewest: dict[int, int] = {}
-    for count in every:
+    for count in range(1, min(lanes, tiles) + 1):
         fewest.setdefault(-(-tiles // count), count)
     return sorted(fewest.values())
 
@@ -72,15 +65,7 @@ class Mapspace:
 
     def _may_spread(self, dimension: str, axis: Axis, kind: str) -> bool:
         named = self.looped if self.partitioning.is_any else spread(self.partitioning, self.einsum)["xy".index(kind)]
-        return axis.lanes > 1 and dimension in named and self.allows(axis, dimension)
-
-    def allows(self, axis: Axis, dimension: str) -> bool:
-        """Whether the hardware lets `dimension` be spread on `axis`."""
-        if axis.allowed is not None and dimension not in axis.allowed:
-            return False
-        if not axis.reduction and dimension in self.einsum.reductions:
-            return False
-        return not any(t.role in axis.irrelevant_to and dimension in t.dimensions for t in self.einsum.tensors)
+        return axis.lanes > 1 and dimension in named and obstacle(dimension, axis, self.einsum) is None
 
     def lanes(self, place: Place) -> int:
         """Width of the axis at `place`."""
@@ -123,8 +108,8 @@ class Mapspace:
     def keeps(self) -> list[tuple[frozenset[str], ...]]:
         """Every choice of kept tensors per level that the spec leaves open, most kept first."""
         per_level = []
-        for index, level in enumerate(self.accelerator.levels):
-            names = [t.name for t in self.einsum.tensors if t.role in level.may_keep - level.keep] if index else []
+        for index in range(len(self.accelerator.levels)):
+            names = [t.name for t in self.einsum.tensors if t.role in self.accelerator.open_roles(index)]
             choices = [
                 frozenset(chosen) for n in range(len(names), -1, -1) for chosen in itertools.combinations(names, n)
             ]

@@ -14,15 +14,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 from mapper.errors import InputError, did_you_mean
 
 ROLES = ("W", "I", "O")
 """Where hardware puts a tensor: W the plain operand, I the sliding (second) operand, O the accumulated tensor."""
 
-
 LARGEST_BOUND = 2**40
 """No loop is longer: its divisors are found by trial, and counts of it would leave 63-bit integers."""
+LARGEST_SPAN = 2**26
+"""No sliding rank is longer: windows with holes are counted on sets of one bit per position."""
+
+
+def divisors(number: int) -> list[int]:
+    """Divisors in ascending order; up to `LARGEST_BOUND` they take a moment."""
+    small = [i for i in range(1, math.isqrt(number) + 1) if number % i == 0]
+    return small + [number // i for i in reversed(small) if i * i != number]
 
 
 @dataclass(frozen=True)
@@ -78,15 +86,15 @@ class Einsum:
     name: str = "einsum"
 
     def __post_init__(self) -> None:
-        if self.macs < 0:
-            object.__setattr__(self, "macs", self.points)
         for dimension, bound in self.bounds:
-            if bound < 1:
-                raise InputError(f"dimension {dimension} has bound {bound}; bounds are 1 or more", hint="1")
+            if isinstance(bound, bool) or not isinstance(bound, Integral) or bound < 1:
+                raise InputError(f"dimension {dimension} has bound {bound!r}; bounds are whole, 1 or more", hint="1")
             if bound > LARGEST_BOUND:
                 raise InputError(f"dimension {dimension} has bound {bound:,}", hint=f"at most {LARGEST_BOUND:,}")
         for tensor in self.tensors:
             self._check(tensor)
+        if self.macs < 0:
+            object.__setattr__(self, "macs", self.points)
 
     def _check(self, tensor: Tensor) -> None:
         seen: set[str] = set()
@@ -102,8 +110,15 @@ class Einsum:
                 if term.coefficient < 1:
                     raise InputError(f"coefficient {term.coefficient} in tensor {tensor} is not positive")
                 seen.add(term.dimension)
-            if tensor is self.output and len([t for t in rank if self.extent[t.dimension] > 1]) > 1:
+            looped = [term for term in rank if self.extent[term.dimension] > 1]
+            if tensor is self.output and len(looped) > 1:
                 raise InputError(f"accumulated tensor {tensor} slides; it must have one dimension per rank")
+            span = 1 + sum(term.coefficient * (self.extent[term.dimension] - 1) for term in looped)
+            if len(looped) > 1 and span > LARGEST_SPAN:
+                text = "+".join(map(str, rank))
+                raise InputError(
+                    f"rank {text} of tensor {tensor.name} spans {span:,}", hint=f"at most {LARGEST_SPAN:,}"
+                )
 
     @cached_property
     def extent(self) -> dict[str, int]:
@@ -176,7 +191,7 @@ class Einsum:
 def _parse_bounds(tail: str, text: str) -> dict[str, int]:
     bounds: dict[str, int] = {}
     for word in tail.replace(",", " ").split():
-        match = re.fullmatch(r"([A-Za-z_]\w*)=(\d+)", word)
+        match = re.fullmatch(r"([A-Za-z_]\w*)=(\d{1,4000})", word)
         if not match:
             raise InputError(f"bad bound {word!r} in {text!r}", hint="M=64")
         if match[1] in bounds:
@@ -196,7 +211,7 @@ def _parse_tensor(text: str, role: str, whole: str) -> Tensor:
 def _parse_rank(text: str, whole: str) -> Rank:
     terms = []
     for summand in text.split("+"):
-        match = re.fullmatch(r"\s*(?:(\d+)\s*\*\s*)?([A-Za-z_]\w*)\s*", summand)
+        match = re.fullmatch(r"\s*(?:(\d{1,4000})\s*\*\s*)?([A-Za-z_]\w*)\s*", summand)
         if not match:
             raise InputError(f"not a rank: {text.strip()!r} in {whole!r}", hint="2*P+R")
         terms.append(Term(int(match[1] or 1), match[2]))

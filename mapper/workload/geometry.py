@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import NamedTuple
 
 from mapper.errors import InputError
+from mapper.workload.einsum import LARGEST_BOUND, LARGEST_SPAN, divisors
 from mapper.workload.window import Window, same_padding
 
 WORDS = {
@@ -15,6 +16,8 @@ WORDS = {
 }  # fmt: skip
 """What a field is called in messages; the others by their own name."""
 
+MOST_PARTS = 4096
+"""Parts of a gradient: a stride of 64 by 64 has as many."""
 
 PADDINGS = "one number, [height, width] or [top, bottom, left, right]"
 
@@ -31,7 +34,10 @@ def count(owner: str, field: str, value: object, least: int = 1) -> int:
     """`value` as an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise FieldError(owner, field, f"{WORDS.get(field, field)} is {value!r}", f"an integer, {least} or more")
-    return int(value)
+    whole = int(value)
+    if whole > LARGEST_BOUND:
+        raise FieldError(owner, field, f"{WORDS.get(field, field)} is {whole:,}", f"at most {LARGEST_BOUND:,}")
+    return whole
 
 
 def pair(owner: str, field: str, value: object) -> tuple[int, int]:
@@ -62,9 +68,18 @@ def padding(owner: str, value: object) -> tuple[int, int, int, int] | None:
 def check_groups(owner: str, groups: int, C: int, K: int) -> None:
     """Groups divide both channel counts."""
     if C % groups or K % groups:
-        fits = [g for g in range(1, gcd(C, K) + 1) if gcd(C, K) % g == 0]
-        nearest = min(fits, key=lambda g: abs(g - groups))
+        nearest = min(divisors(gcd(C, K)), key=lambda g: abs(g - groups))
         raise FieldError(owner, "groups", f"groups {groups} do not divide C={C} and K={K}", f"nearest: {nearest}")
+
+
+def check_parts(owner: str, vertical: Window, horizontal: Window) -> None:
+    """The residues of the strides split a gradient into few enough parts: each is searched by itself."""
+    parts = vertical.residues * horizontal.residues
+    if parts > MOST_PARTS:
+        strides = f"[{vertical.stride}, {horizontal.stride}]"
+        raise FieldError(
+            owner, "stride", f"stride {strides} splits a gradient into {parts:,} parts", f"at most {MOST_PARTS:,}"
+        )
 
 
 class Fields(NamedTuple):
@@ -137,6 +152,9 @@ def _derive_input(
 
 def _check_fit(owner: str, fields: Fields, axis: Window) -> None:
     padded = axis.begin + axis.size + axis.end
+    if padded > LARGEST_SPAN:
+        message = f"the padded input {fields.way} {axis.begin}+{axis.size}+{axis.end} is {padded:,}"
+        raise FieldError(owner, fields.input, message, f"at most {LARGEST_SPAN:,}")
     if axis.span > padded:
         most = (padded - 1) // axis.dilation + 1
         raise FieldError(

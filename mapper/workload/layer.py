@@ -167,6 +167,7 @@ class Conv2d(ThreePhaseLayer):
         widths = geometry.Steps(self.S, strides[1], dilations[1])
         v = geometry.window(self.label, geometry.VERTICAL, heights, self.H, self.P, pads and pads[:2])
         h = geometry.window(self.label, geometry.HORIZONTAL, widths, self.W, self.Q, pads and pads[2:])
+        geometry.check_parts(self.label, v, h)
         _settle(self, stride=strides, dilation=dilations, padding=(v.begin, v.end, h.begin, h.end))
         _settle(self, H=v.size, W=h.size, P=v.outputs, Q=h.outputs, vertical=v, horizontal=h)
 

@@ -148,17 +148,9 @@ def workload_file(text: str) -> Path | None:
 
 
 def _known(name: str) -> bool:
-    return name in network_names() or Path(name).is_file()
+    return name in network_names() or shipped.is_file(name)
 
 
 def network_file(name: str | Path) -> Path:
-    """The file of a shipped name or a path; what looks like a path is one, whether it exists or not."""
-    path = Path(name)
-    if isinstance(name, Path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        return path
-    if path.is_file() and name not in network_names():
-        return path
-    try:
-        return shipped.find(FOLDER, name)
-    except InputError as error:
-        raise InputError(f"no network '{name}' ships, and there is no such file", hint=error.hint) from None
+    """The file of a shipped name or a path."""
+    return shipped.locate(FOLDER, name)

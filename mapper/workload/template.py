@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
-from mapper.errors import InputError
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+from mapper.shipped import filled
 
 
 def network_template(name: str) -> str:
     """The commented YAML of a small network called `name`; `load_network` reads it as it stands."""
-    if not NAME.fullmatch(name):
-        hint = "letters, digits, '_', '.' and '-', a letter or digit first"
-        raise InputError(f"{name!r} cannot name a network", hint=hint)
-    return TEMPLATE.replace("NAME", name, 1)
+    return filled(TEMPLATE, name, "a network")
 
 
 TEMPLATE = """\

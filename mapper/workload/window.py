@@ -54,13 +54,19 @@ class Walk:
         return count
 
     def _runs(self) -> Iterable[tuple[int, int, int]]:
-        """The touched positions as disjoint runs (m, start, stop): m + step*j for j in range(start, stop)."""
-        offsets = sorted(divmod(self.origin + self.reach * t, self.step)[::-1] for t in range(len(self.taps)))
-        covered: dict[int, int] = {}
-        for remainder, quotient in offsets:
-            start = max(quotient, covered.get(remainder, quotient))
-            covered[remainder] = quotient + len(self.plane)
-            yield remainder, start, covered[remainder]
+        """The touched positions as disjoint runs (m, start, stop): m + step*j for j in range(start, stop).
+
+        Taps a `period` apart have the same m, and their runs begin `apart` from each other.
+        """
+        common = gcd(self.step, self.reach)
+        period, apart, length = self.step // common, self.reach // common, len(self.plane)
+        for first in range(min(period, len(self.taps))):
+            start, remainder = divmod(self.origin + self.reach * first, self.step)
+            runs = len(range(first, len(self.taps), period))
+            if length >= apart:
+                yield remainder, start, start + apart * (runs - 1) + length
+            else:
+                yield from ((remainder, start + apart * i, start + apart * i + length) for i in range(runs))
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,11 @@ class Window:
         """Output rows."""
         return (self.begin + self.size + self.end - self.span) // self.stride + 1
 
+    @property
+    def residues(self) -> int:
+        """Walks that a gradient has at most."""
+        return min(self.stride // gcd(self.stride, self.dilation), self.taps, self.size)
+
     @cached_property
     def forward(self) -> Walk:
         """The loops over (p, r): the input slides."""
@@ -93,15 +104,16 @@ class Window:
     @cached_property
     def gradients(self) -> tuple[Walk, ...]:
         """The loops over (h, r), one walk per residue that has rows and taps: the gradient of the output slides."""
-        return tuple(walk for a in range(self.stride) if (walk := self._residue(a)) is not None)
+        period = self.stride // gcd(self.stride, self.dilation)
+        firsts = {self.dilation * r % self.stride: r for r in range(min(period, self.taps))}
+        return tuple(walk for a in sorted(firsts) if (walk := self._residue(a, firsts[a])) is not None)
 
-    def _residue(self, a: int) -> Walk | None:
-        """The rows with (h + begin) mod stride = a and their taps."""
+    def _residue(self, a: int, first: int) -> Walk | None:
+        """The rows with (h + begin) mod stride = a and their taps, every (stride/g)-th from `first` on."""
         common = gcd(self.stride, self.dilation)
         period = self.stride // common
-        first = next((r for r in range(min(period, self.taps)) if (self.dilation * r - a) % self.stride == 0), None)
         rows = range((a - self.begin) % self.stride, self.size, self.stride)
-        if first is None or not rows:
+        if not rows:
             return None
         taps = range(first, self.taps, period)[::-1]
         origin = (rows[0] + self.begin - self.dilation * taps[0]) // self.stride

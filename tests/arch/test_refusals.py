@@ -155,6 +155,7 @@ def test_what_depends_on_the_clock_needs_one(load: Load, old: str, new: str, mes
     ("old", "new", "message"),
     [
         ("name: GLB", "name: X", "8: name 'X' is reserved: a mapping calls an axis so (X_buffer)"),
+        ("name: GLB", "name: y", "8: name 'y' is reserved: a mapping calls an axis so (y_buffer)"),
         ("name: RF", "name: GLB", "13: name 'GLB' is given twice, on lines 8 and 13 (GLB_2)"),
         ("compute: {", "compute: {name: RF, ", "16: name 'RF' is given twice, on lines 13 and 16 (RF_2)"),
         ("name: RF", "name: R-F", "13: levels.R-F.name: expected text of the form ^[A-Za-z][A-Za-z0-9_]*$, "

@@ -152,7 +152,7 @@ def test_case_39_search_never_ranks_what_does_not_fit(metric: str, capacity: int
 def test_case_39_nothing_is_ranked_where_no_mapping_fits() -> None:
     arch = machine(level("DRAM"), level("BUF", words=2))
     with pytest.raises(InfeasibleError, match="no mapping fits toy"):
-        search(Conv2d(C=2, K=2, R=3, S=3, P=4, Q=4), arch)
+        search(Conv2d(C=2, K=2, R=3, S=3, P=4, Q=4), arch, partitioning="CK")
 
 
 def test_case_39_the_command_line_prints_everything_and_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,9 @@ def test_what_the_tables_leave_no_choice_of_need_not_be_given(run: Path) -> None
             "error: --rank: run has no rank '9' there (one of: 1, 2)\n",
         ),
         (("--layer", "b", "--versus", "best"), "error: --versus: 'best' is not a rank (2)\n"),
+        (("--layer", "b", "--versus", "²"), "error: --versus: '²' is not a rank (2)\n"),
+        (("--arch", "toy.yaml"), "error: --arch: the run 'run' has its own\n"),
+        (("--batch", "2"), "error: --batch: the run 'run' has its own\n"),
     ],
 )
 def test_a_choice_that_the_tables_do_not_have_is_refused(run: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -118,6 +121,8 @@ def test_a_choice_that_the_tables_do_not_have_is_refused(run: Path, arguments: t
         ("mappings.csv", "layer,phase,part,partitioning,rank,mapping\nz,fw,1/1,KN,1,DRAM:\n", "has no layer 'z'"),
         ("manifest.json", None, "manifest.json: no such file"),
         ("manifest.json", "{", "manifest.json:1: not JSON"),
+        ("manifest.json", "[" * 100_000, "manifest.json: nested too deep, or a number too long"),
+        ("manifest.json", "9" * 5000, "manifest.json: nested too deep, or a number too long"),
         ("manifest.json", "[]", "'workload' is missing or wrong"),
         ("manifest.json", '{"workload": "tiny.yaml", "batch": 1, "inputs": [3]}', "'inputs' is wrong"),
         ("manifest.json", '{"workload": "tiny.yaml", "batch": 1, "inputs": []}', "names no NETWORK"),
@@ -171,6 +176,7 @@ def test_the_run_of_an_einsum_is_explained(folder: Path) -> None:
             (GEMM, "--arch", ARCH, "--mapping", MAPPING, "--versus", "DRAM: K3"),
             "error: M: no factors cover its bound 4",
         ),
+        ((GEMM, "--arch", ARCH, "--mapping", MAPPING, "--rank", "1"), "error: --rank: it chooses among the mappings"),
         (("resnet19:conv1", "--arch", ARCH, "--mapping", MAPPING), "did you mean 'resnet18'?"),
         ((GEMM, "--arch", "procrust", "--mapping", MAPPING), "did you mean 'procrustes'?"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 import mapper
+from mapper.cli import main as main_module
 from mapper.cli import options
 from mapper.cli.main import COMMANDS, Commands, cli
 from mapper.errors import InfeasibleError, InputError
 from mapper.report import FORMATS
 from mapper.search.pool import METRICS
+from mapper.search.run import TOP
 
 HEAVY = {"numpy", "pandas", "networkx", "scipy", "pydantic", "ruamel.yaml"}
 
@@ -61,6 +65,8 @@ def test_an_unknown_option_is_a_usage_error() -> None:
         (InputError("no x", where="a.yaml:3", hint="y"), 2, "error: a.yaml:3: no x (y)\n"),
         (InfeasibleError("nothing fits"), 1, "error: nothing fits\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "error: the output: No space left on device\n"),
+        (OSError(errno.EPIPE, "Broken pipe"), 1, ""),
     ],
 )
 def test_what_a_user_caused_is_one_line_and_an_exit_code(error: BaseException, code: int, line: str) -> None:
@@ -76,6 +82,16 @@ def test_what_a_user_caused_is_one_line_and_an_exit_code(error: BaseException, c
     assert (result.exit_code, result.output) == (code, line)
 
 
+def test_a_request_to_end_is_taken_like_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(main_module, "cli", lambda prog_name: signal.raise_signal(signal.SIGTERM))  # noqa: ARG005
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            main_module.main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_words_of_options_are_those_of_the_layers_below() -> None:
-    assert options.METRICS == METRICS
+    assert (options.METRICS, options.TOP) == (METRICS, TOP)
     assert tuple(FORMATS) == options.FORMATS

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mapper.arch import Accelerator, Buffer
 from mapper.cost import evaluate, evaluate_one
+from mapper.errors import InputError
 from mapper.workload import Conv2d, Einsum
 from tests.machines import array, beside, buffer, level, machine
 from tests.strategies import random_case
@@ -130,6 +131,15 @@ def test_fractions_of_a_word_per_cycle_round_up_once() -> None:
     einsum = Einsum.parse("Z[M] += A[M] * B[M]; M=7")
     found = evaluate(einsum, machine(beside("DRAM", buffer("a", "W", read=0.3), buffer("r", "IO"))), "DRAM: M7")
     assert found.bounds["a read"] == 24  # 7 / 0.3 = 23.3
+
+
+def test_bandwidths_beyond_64_bits_are_exact_or_refused() -> None:
+    einsum = Einsum.parse("Z[M] += A[M] * B[M]; M=7")
+    wide = machine(beside("DRAM", buffer("a", "W", read=1e30, write=1e-30), buffer("r", "IO")))
+    found = evaluate(einsum, wide, "DRAM: M7")
+    assert (found.bounds["a read"], found.bounds["a write"]) == (1, 0)
+    with pytest.raises(InputError, match="do not fit 63-bit integers"):
+        evaluate(einsum, machine(beside("DRAM", buffer("a", "W", read=1e-30), buffer("r", "IO"))), "DRAM: M7")
 
 
 @pytest.mark.parametrize(("bandwidth", "cycles"), [(1.0, 1), (0.5, 2), (0.25, 4), (0.125, 8)])

@@ -116,6 +116,14 @@ def test_leakage_runs_for_all_instances_during_all_cycles() -> None:
     assert found.energy_pj == 64 * 3.0 / 2.0
     wide = machine(level("DRAM", pj=0.0, x=4, y=4), mac_pj=0.0, leakage_mw=3.0)
     assert evaluate(GEMM, wide, "DRAM: K4 N4 | X: M4").energy_pj == 16 * 16 * 3.0
+    with pytest.raises(InputError, match=r"toy: MAC leaks, which needs a clock \(clock_ghz\)"):
+        evaluate(GEMM, replace(wide, clock_ghz=None), "DRAM: K4 N4 | X: M4")
+
+
+def test_counts_name_the_level_also_where_it_has_several_buffers() -> None:
+    arch = machine(level("DRAM"), beside("PE", buffer("a", "W"), buffer("b", "I"), buffer("z", "O")))
+    counts = evaluate(GEMM, arch, "DRAM: M4 K4 | PE: N4").counts
+    assert set(counts["level"]) == {"DRAM", "PE"}
 
 
 def test_a_component_without_energy_in_the_mapping_is_left_out_not_negative() -> None:

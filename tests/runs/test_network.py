@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,6 +103,34 @@ def test_a_lost_worker_is_an_error_of_one_line() -> None:
     problems: list[Problem] = [Deadly(), Deadly()]  # type: ignore[list-item]
     with pytest.raises(WorkersLostError, match="a worker process ended by itself"):
         list(executor.attempt_all(problems, jobs=2))
+
+
+ORPHANS = """
+import os, signal, threading, time
+from multiprocessing import active_children
+from mapper.runs import executor
+
+class Endless:
+    def __reduce__(self):
+        return time.sleep, (600,)
+
+def end():
+    while len(active_children()) < 2:
+        time.sleep(0.1)
+    time.sleep(2)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+threading.Thread(target=end).start()
+list(executor.attempt_all([Endless(), Endless()], jobs=2))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
+def test_workers_end_when_the_main_process_is_killed() -> None:
+    root = Path(__file__).parents[2]
+    # They hold the pipe too: it is closed, and `run` returns, when all of them have ended.
+    done = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, cwd=root, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
 
 
 def test_a_run_that_loses_its_workers_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ import pytest
 from mapper.arch import Accelerator, Axis
 from mapper.errors import MappingError
 from mapper.mapping import bind, parse_nest, parse_partitioning
-from mapper.search.space import Mapspace, divisors, lane_choices
+from mapper.search.space import Mapspace, lane_choices
 from mapper.workload import Einsum
+from mapper.workload.einsum import divisors
 from tests.machines import level, machine
 from tests.search import brute
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mapper.errors import InputError
-from mapper.workload import Conv2d, EinsumLayer, Linear, Matmul, Phase
+from mapper.workload import Conv2d, Einsum, EinsumLayer, Linear, Matmul, Phase
 from mapper.workload import layer as layer_module
 
 
@@ -125,6 +125,22 @@ def test_an_einsum_stands_for_a_layer_with_one_phase() -> None:
         ({"H": 0}, "Conv2d: input height H is 0 (an integer, 1 or more)"),
         ({"repeat": 0}, "Conv2d: repeat is 0 (an integer, 1 or more)"),
         ({"groups": 3}, "Conv2d: groups 3 do not divide C=4 and K=4 (nearest: 2)"),
+        (
+            {"C": 10**9, "K": 10**9, "groups": 7},
+            "Conv2d: groups 7 do not divide C=1000000000 and K=1000000000 (nearest: 8)",
+        ),
+        (
+            {"C": 10**30, "K": 10**30, "groups": 7},
+            f"Conv2d: input channels C is {10**30:,} (at most 1,099,511,627,776)",
+        ),
+        (
+            {"H": 2**26, "padding": 1},
+            "Conv2d: the padded input height 1+67108864+1 is 67,108,866 (at most 67,108,864)",
+        ),
+        (
+            {"H": 999, "W": 999, "R": 999, "S": 9, "stride": (999, 9)},
+            "Conv2d: stride [999, 9] splits a gradient into 8,991 parts (at most 4,096)",
+        ),
         ({"stride": 0}, "Conv2d: stride is 0 (an integer, 1 or more)"),
         ({"stride": (1, 2, 3)}, "Conv2d: stride (1, 2, 3) has 3 values (one number, or [height, width])"),
         ({"dilation": (1, 0)}, "Conv2d: dilation is 0 (an integer, 1 or more)"),
@@ -177,3 +193,16 @@ def test_examples_in_docstrings_are_true() -> None:
 def test_a_loop_too_long_to_count_exactly_is_refused() -> None:
     with pytest.raises(InputError, match="at most 1,099,511,627,776"):
         EinsumLayer.parse("Z[M] += A[M] * B[M]; M=99999999999999999999")
+    with pytest.raises(InputError, match="bad bound 'M=9999"):
+        EinsumLayer.parse(f"Z[M] += A[M] * B[M]; M={'9' * 5000}")
+
+
+def test_a_rank_too_long_to_count_on_bits_is_refused() -> None:
+    with pytest.raises(InputError, match=r"rank 9000000\*P\+R of tensor I spans 90,000,000 \(at most 67,108,864\)"):
+        EinsumLayer.parse("O[P] += W[R] * I[9000000*P+R]; P=10 R=9000000")
+
+
+@pytest.mark.parametrize("bound", [0, 1.5, True, "3", None])
+def test_a_bound_is_a_whole_number(bound: Any) -> None:
+    with pytest.raises(InputError, match=r"dimension M has bound .*; bounds are whole, 1 or more"):
+        Einsum.parse("Z[M] += A[M]", M=bound)

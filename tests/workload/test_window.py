@@ -54,6 +54,17 @@ def test_gradient_walks_pair_only_what_the_forward_equation_pairs(window: Window
 
 
 @given(windows())
+def test_a_gradient_has_no_more_walks_than_residues(window: Window) -> None:
+    assert len(window.gradients) <= window.residues
+
+
+def test_a_window_is_described_without_walking_it() -> None:
+    """A stride or a filter of millions takes no longer than a small one."""
+    assert len(Window(8, 1, stride=10**9).gradients) == 1
+    assert Window(10**9, 10**8).forward.touched == 10**9
+
+
+@given(windows())
 def test_forward_walk_visits_every_true_triple_exactly_once(window: Window) -> None:
     walk = window.forward
     visited = Counter((h, r, p) for p, r, h in slots(walk) if 0 <= h < walk.size)
