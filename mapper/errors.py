@@ -48,6 +48,13 @@ class MapperWarning(UserWarning):
     """Something odd that stops no work, such as two values that contradict: it says which one counts."""
 
 
+def expect(value: object, kinds: type | tuple[type, ...], what: str, hint: str) -> None:
+    """Refuse an argument of another type than `kinds`; `what` says what was wanted, `hint` how to come by it."""
+    if not isinstance(value, kinds):
+        text = repr(value)
+        raise InputError(f"{text if len(text) <= 60 else text[:57] + '...'} is not {what}", hint=hint)
+
+
 def did_you_mean(value: object, valid: Iterable[object]) -> str | None:
     """`did you mean 'x'?` for the nearest of `valid`, or the whole short list; None where `valid` is empty."""
     choices = [str(v) for v in valid]

@@ -21,11 +21,11 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from mapper.errors import InputError, did_you_mean
 
-MAX_BYTES = 16 * 2**20
+MAX_BYTES = 4 * 2**20
 """A larger file is no spec: refused before it is parsed."""
 MAX_DEPTH = 100
-MAX_VALUES = 1_000_000
-"""Values after aliases are expanded: nine lines of nested aliases can stand for a billion."""
+MAX_VALUES = 200_000
+"""Values, keys among them, as written and after aliases are expanded: nine lines of them can stand for a billion."""
 
 Scalar = str | int | float | bool | None
 Model = TypeVar("Model", bound=pydantic.BaseModel)
@@ -190,6 +190,8 @@ class _Reader:
             self.anchors[event.anchor] = None
         first = self.count
         self.count += 1
+        if self.count > MAX_VALUES:
+            self._refuse(event, f"more than {MAX_VALUES} values: no spec has as many")
         value = self._value(event, depth)
         size = 1 + sum(n.size for n in _children(value))
         if size > MAX_VALUES:
@@ -299,7 +301,7 @@ def dotted(root: Node, path: Sequence[str | int]) -> str:
 def shown(value: object) -> str:
     """A value as a message quotes it."""
     if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else "a list"
+        return f"{'a' if value else 'an empty'} {'mapping' if isinstance(value, dict) else 'list'}"
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "true", False: "false"}[value]
     text = repr(value)
@@ -337,8 +339,9 @@ def _fault(model: type[pydantic.BaseModel], root: Node, detail: ErrorDetails) ->
     if kind in _EXPECTED:
         limits = {k: f"{v:.12g}" if isinstance(v, float) else v for k, v in detail.get("ctx", {}).items()}
         expected = _EXPECTED[kind].format(**limits)
+        found = str(len(detail["input"])) if kind == "too_long" else shown(detail["input"])
         hint = _quote_hint(detail["input"]) if kind == "string_type" else None
-        return _Fault(node.first, node, f"{field}: expected {expected}, found {shown(detail['input'])}", hint)
+        return _Fault(node.first, node, f"{field}: expected {expected}, found {found}", hint)
     return _Fault(node.first, node, f"{field}: {detail['msg'].removeprefix('Value error, ')}")
 
 

@@ -11,18 +11,29 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from mapper import shipped
 from mapper.yamlfile import StrictModel, shown
 
 NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 """Names that the one-line mapping can carry."""
-MAX_LANES = 1_000_000
-"""Lanes of one axis: the counts stay far from 2**63."""
+MAX_LANES = 2**16
+"""Lanes of one axis: a search looks at each."""
+MAX_LEVELS = 8
+"""A search takes memory to the power of the levels."""
+LARGEST, SMALLEST = 1e30, 1e-30
+"""Of any physical quantity: products of them stay finite."""
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+def _not_tiny(value: float) -> float:
+    if value < SMALLEST:
+        raise ValueError(f"expected {SMALLEST:g} or more, found {value:g}")
+    return value
+
+
+Positive = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False), AfterValidator(_not_tiny)]
+NotNegative = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Lanes = Annotated[int, Field(ge=1, le=MAX_LANES)]
 Name = Annotated[str, Field(pattern=NAME)]
@@ -153,5 +164,5 @@ class ArchSpec(StrictModel):
     technology_nm: Count | None = None
     clock_ghz: Positive | None = Field(None, description="needed by GB/s and by leakage")
     bits: Bits
-    levels: list[LevelSpec] = Field(min_length=1, description="storage levels, outermost first")
+    levels: list[LevelSpec] = Field(min_length=1, max_length=MAX_LEVELS, description="storage levels, outermost first")
     compute: ComputeSpec

@@ -42,10 +42,14 @@ def _template(kind: str, name: str) -> str:
 
 def _write(path: Path, text: str, force: bool) -> None:
     """Write `text`; a file that exists is overwritten only by force."""
+    begun = False
     try:
         with path.open("w" if force else "x", encoding="utf-8", newline="\n") as stream:
+            begun = not force
             stream.write(text)
     except FileExistsError:
         raise InputError("the file exists", str(path), "--force overwrites it, --output writes elsewhere") from None
     except OSError as error:
+        if begun:
+            path.unlink(missing_ok=True)
         raise InputError(f"cannot be written: {error.strerror}", str(path)) from None

@@ -100,6 +100,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def processes(jobs: int | None) -> int:
+    """What `-j` asks for, the cores where it is not given; many more than those only take memory."""
+    return min(jobs or cores(), 4 * cores())
+
+
 arch_option: Decorator = click.option(
     "--arch", required=True, metavar="A", type=Shipped("arch_specs"), help="Accelerator: a shipped name or a file."
 )

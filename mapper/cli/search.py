@@ -89,6 +89,8 @@ def command(
     plan = runs.Plan(
         network, load_arch(arch), chosen, options.chosen_phases(phases), metric, top, seed, input_gradients
     )
+    for line in [] if quiet else report.obstacles(plan):
+        click.echo(f"warning: {line}", err=True)
     if dry_run:
         click.echo(report.dry_run(plan))
         return
@@ -97,10 +99,10 @@ def command(
     inputs = _inputs(workload, arch)
     report.check_folder(folder)
     with _progress(plan, quiet, verbose) as on_done:
-        run = runs.run(plan, jobs or options.cores(), timeout, on_done)
+        run = runs.run(plan, options.processes(jobs), timeout, on_done)
     if run.rankings:
         files = report.run_files(run, form, workload, ctx.meta[ARGUMENTS], inputs)
-        report.write_files(folder, files)
+        report.write_files(folder, files, report.stale_names(files))
         if not quiet:
             click.echo(_closing(run, folder, list(files)))
     _say_what_is_missing(run)

@@ -84,8 +84,14 @@ def _port_bits(words: Words, buffer: Buffer, port: str, level: int, precision: P
 def ceil_divide(bits: Ints, bandwidth: Fraction) -> Ints:
     """Cycles to move `bits` at `bandwidth` bits per cycle, rounded up, exactly."""
     most = int(bits.max(initial=0))
+    if most >= LARGEST * bandwidth:
+        raise InputError(
+            f"the cycles of {most} bits at {float(bandwidth):.4g} bits per cycle do not fit 63-bit integers"
+        )
     if most * bandwidth.denominator >= LARGEST:
-        raise InputError(f"{most} bits at {bandwidth} bits per cycle do not fit 63-bit integers")
+        # The product on the way does not fit: a third of a word per cycle has a long decimal.
+        top, bottom = bandwidth.numerator, bandwidth.denominator
+        return np.array([-(-moved * bottom // top) for moved in bits.tolist()], dtype=np.int64)
     if most == 0 or bandwidth.numerator >= LARGEST:
         # One cycle for whatever moves; the bandwidth itself may be a fraction that NumPy has no integers for.
         return np.minimum(bits, 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def _check_loop(level: str, kind: str, dimension: str, factor: int, einsum: Eins
     if dimension not in einsum.extent:
         hint = did_you_mean(dimension, einsum.dimensions)
         raise MappingError(f"{where}: {einsum.name} has no dimension '{dimension}'", hint=hint)
-    if factor < 1:
+    if not isinstance(factor, Integral) or factor < 1:
         raise MappingError(f"{where}: factor {factor} of {dimension} is not positive", hint="1")
 
 

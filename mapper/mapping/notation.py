@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from pydantic import Field
 
-from mapper.errors import MappingError
+from mapper.errors import MappingError, expect
 from mapper.mapping.loopnest import LevelLoops, LoopNest, Loops
 from mapper.workload.einsum import ROLES
 from mapper.yamlfile import Node, StrictModel, read, resolve, validate
@@ -59,6 +59,7 @@ class _Source:
 
 def parse_nest(text: str, where: str = "mapping") -> LoopNest:
     """Read one line of text. `where` is named in errors, which are `MappingError` and point at the column."""
+    expect(text, str, "a mapping", "text such as 'DRAM: K4 C2 | GLB: ...'")
     source = _Source(text, where)
     if not text.strip():
         source.fail(0, "the mapping is empty", _LEVEL_HINT)

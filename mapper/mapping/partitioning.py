@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mapper.errors import InputError, did_you_mean
+from mapper.errors import InputError, did_you_mean, expect
 from mapper.workload.einsum import Einsum
 
 STANDARD = ("CK", "KN", "CN", "PQ")
@@ -68,6 +68,7 @@ def parse_partitionings(text: str, dimensions: Iterable[str]) -> tuple[Partition
 
 def parse_partitioning(text: str, dimensions: Iterable[str]) -> Partitioning:
     """One partitioning of an einsum (or a network) with these dimensions. Raises `InputError`."""
+    expect(text, str, "a partitioning", "text such as 'KN', or 'any'")
     known, name = tuple(dimensions), text.strip()
     if name.lower() == _ANY:
         return Partitioning(_ANY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mapper.report.files import MANIFEST
-from mapper.report.formats import FORMATS, file_name
+from mapper.report.formats import FORMATS, SUFFIXES, file_name
 from mapper.report.manifest import Entry, manifest
 from mapper.report.tables import tables
 from mapper.runs import Run
@@ -21,3 +21,11 @@ def run_files(
         files |= {file_name(table, kind): FORMATS[kind](table) for table in every}
     names = [*files, MANIFEST]
     return files | {MANIFEST: manifest(run, workload, arguments, inputs, names)}
+
+
+def stale_names(files: Iterable[str]) -> list[str]:
+    """What an earlier run may have left: the tables among `files` in formats that this run does not write."""
+    names = set(files)
+    tables = [name.removesuffix(".csv") for name in names if name.endswith(".csv")]
+    every = {f"{table}.{SUFFIXES.get(form, form)}" for table in tables for form in FORMATS}
+    return sorted(every - names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mapper.errors import InputError
@@ -23,8 +23,11 @@ def check_folder(folder: Path, where: str = "--output") -> None:
         raise _unwritable(folder, error, where) from None
 
 
-def write_files(folder: Path, files: Mapping[str, bytes], where: str = "--output") -> None:
-    """Write all of `files` under temporary names, then give them their own, so that none is ever half there."""
+def write_files(folder: Path, files: Mapping[str, bytes], stale: Iterable[str] = (), where: str = "--output") -> None:
+    """Write all of `files` under temporary names, then give them their own, so that none is ever half there.
+
+    `stale` are files of an earlier run that would contradict them; they go.
+    """
     written: dict[Path, Path] = {}
     try:
         for name, data in files.items():
@@ -33,6 +36,8 @@ def write_files(folder: Path, files: Mapping[str, bytes], where: str = "--output
             temporary.write_bytes(data)
         for temporary, path in written.items():
             os.replace(temporary, path)
+        for name in stale:
+            (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise _unwritable(folder, error, where) from None
     finally:

@@ -27,10 +27,10 @@ Keeps = tuple[frozenset[str], ...]
 EXHAUSTIVE = 20_000
 """Mapspaces up to this size are enumerated."""
 
-SAMPLES, POPULATION, SWEEPS = 2048, 4, 4
+SAMPLES, POPULATION, SWEEPS = 2048, 4, 2
 """Random starts drawn, starts kept, and rounds of descent."""
 
-STRUCTURES, SURVIVORS, FINALISTS = 27, 4, 2
+STRUCTURES, SURVIVORS, FINALISTS = 27, 3, 2
 """Structures tried, those that go on after one round, and those then improved in pairs of dimensions."""
 
 CHAINS, PAIRS = 400, 4000

@@ -9,9 +9,10 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
-from mapper.arch import Accelerator, load_arch
+from mapper.arch import Accelerator
+from mapper.cost.given import accelerator_of, check_layer
 from mapper.cost.single import evaluate_one
-from mapper.errors import InfeasibleError, InputError
+from mapper.errors import InfeasibleError, InputError, expect
 from mapper.mapping.partitioning import Partitioning, parse_partitioning
 from mapper.search.descent import Descent
 from mapper.search.pool import METRICS, Pool
@@ -87,7 +88,9 @@ def search(
     `arch` is an accelerator or what `load_arch` takes; `partitioning` is a name such as "KN" or "any"; `metric` is
     edp, energy or cycles. Raises `InfeasibleError` where no mapping fits, `InputError` for arguments.
     """
-    accelerator = load_arch(arch) if isinstance(arch, str) else arch
+    accelerator = accelerator_of(arch)
+    check_layer(layer)
+    expect(top, int, "a number of mappings", "5")
     if top < 1:
         raise InputError(f"top is {top}; a ranking has 1 mapping or more", where="top", hint="1")
     layer = EinsumLayer(name=layer.name, einsum=layer) if isinstance(layer, Einsum) else layer

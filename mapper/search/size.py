@@ -17,10 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapper.errors import InputError
 from mapper.workload.einsum import divisors
 
 if TYPE_CHECKING:
     from mapper.search.space import Mapspace, Place
+
+LARGEST_TABLE = 2**27
+"""Entries of eight bytes; fewer where they are Python integers."""
+MOST_STRUCTURES = 2**20
+"""Choices of kept tensors times loop orders that a search looks at."""
 
 Signature = tuple[tuple[int, ...], tuple[int, ...]]
 """Of a chain: for each level whether it loops there (0 or 1); for each shared axis its lanes."""
@@ -33,12 +39,31 @@ def count_mappings(space: Mapspace) -> int:
     chains = [signatures(space, d, shared) for d in space.looped]
     # Python integers where 64 bits might not hold the count.
     exact = math.prod(sum(c.values()) for c in chains) < 2**62
+    _check_memory(space, widths, LARGEST_TABLE if exact else LARGEST_TABLE // 32)
     dtype: type = np.int64 if exact else object
     table: NDArray[Any] = np.zeros((1,) * levels + tuple(width + 1 for width in widths), dtype=dtype)
     table[(0,) * levels + (1,) * len(widths)] = 1
     for counted in chains:
         table = _convolve(table, counted, levels, dtype)
     return _ordered(table, levels) * len(space.keeps())
+
+
+def _check_memory(space: Mapspace, widths: list[int], largest: int) -> None:
+    """Refuse what would take gigabytes: the table of `count_mappings`, and all structures that a search begins with."""
+    levels = len(space.accelerator.levels)
+    loops = (len(space.looped) + 1) ** levels
+    if loops * math.prod(width + 1 for width in widths) > largest:
+        lanes = f" and axes of {' and '.join(map(str, widths))} lanes that dimensions share" if widths else ""
+        raise InputError(
+            f"a mapspace of {len(space.looped)} dimensions, {levels} levels{lanes} is too large to be counted",
+            hint="a partitioning with a dimension for each axis, such as KN, makes it smaller",
+        )
+    choices = math.prod(2 ** len(names) for names in space.open_tensors())
+    if choices * len(space.einsum.tensors) ** (levels - 1) > MOST_STRUCTURES:
+        raise InputError(
+            f"{levels} levels leave {choices:,} choices of which tensors they keep: too many to search",
+            hint="keep, where now may_keep leaves it open, makes them fewer",
+        )
 
 
 def signatures(space: Mapspace, dimension: str, shared: list[Place]) -> Counter[Signature]:

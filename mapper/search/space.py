@@ -105,11 +105,15 @@ class Mapspace:
             if level.fanout.axis(kind).lanes > 1
         ]
 
+    def open_tensors(self) -> list[list[str]]:
+        """Per level the tensors that a mapping keeps there or lets bypass."""
+        levels = range(len(self.accelerator.levels))
+        return [[t.name for t in self.einsum.tensors if t.role in self.accelerator.open_roles(i)] for i in levels]
+
     def keeps(self) -> list[tuple[frozenset[str], ...]]:
         """Every choice of kept tensors per level that the spec leaves open, most kept first."""
         per_level = []
-        for index in range(len(self.accelerator.levels)):
-            names = [t.name for t in self.einsum.tensors if t.role in self.accelerator.open_roles(index)]
+        for index, names in enumerate(self.open_tensors()):
             choices = [
                 frozenset(chosen) for n in range(len(names), -1, -1) for chosen in itertools.combinations(names, n)
             ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 
-from mapper.errors import InputError, did_you_mean
+from mapper.errors import InputError, did_you_mean, expect
 from mapper.workload.einsum import Einsum, Rank, Tensor, Term
 from mapper.workload.window import Walk, Window
 
@@ -21,6 +21,7 @@ class Phase(StrEnum):
     @classmethod
     def parse(cls, text: str) -> Phase:
         """The phase that `text` names, by its own name or an alias (`forward`, `dgrad`, `wgrad` ...)."""
+        expect(text, str, "a phase", "fw, bw or wu")
         word = text.strip().lower().replace("-", "").replace("_", "").replace(" ", "")
         if word not in ALIASES:
             raise InputError(f"no phase '{text}'", hint=did_you_mean(word, ALIASES))

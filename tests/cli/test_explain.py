@@ -168,6 +168,7 @@ def test_the_run_of_an_einsum_is_explained(folder: Path) -> None:
     ("arguments", "message"),
     [
         (("nowhere",), "error: nowhere: no such folder, and no layer is called so"),
+        (("x" * 5000,), "no such folder, and no layer is called so"),
         (("resnet18:conv1",), "error: --arch: 'resnet18:conv1' is no folder of a run, and a layer needs --arch\n"),
         ((GEMM, "--arch", ARCH), "a layer needs --mapping\n"),
         ((GEMM, "--arch", ARCH, "--mapping", MAPPING, "--layer", "b"), "error: --layer: it chooses among the mappings"),

@@ -151,6 +151,15 @@ dry run: nothing is searched or written
     assert not Path("results").exists()
 
 
+def test_a_partitioning_that_the_accelerator_bars_is_told_once(search: Search) -> None:
+    result = search("resnet18", "--arch", "tpu_like", "--phase", "fw", "--partition", "CK,KC", "--dry-run")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "warning: fw CK: tpu_like cannot spread C over X (it indexes I; X takes K), "
+        "K over Y (it indexes O; Y takes C, R, S)\n"
+    )
+
+
 def test_quiet_prints_nothing_and_writes_all(search: Search) -> None:
     result = search(*USUAL, "--quiet", "--output", "out")
     assert (result.exit_code, result.output) == (0, "")

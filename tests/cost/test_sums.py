@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -168,8 +169,10 @@ def test_the_largest_problem_that_is_accepted_is_exact() -> None:
     assert not found.fits
 
 
-def test_a_bandwidth_whose_cycles_would_not_fit_is_refused() -> None:
+def test_a_bandwidth_of_many_digits_is_exact_and_one_whose_cycles_do_not_fit_is_refused() -> None:
     m = 2**40
     einsum = Einsum.parse("Z[M] += A[M] * B[M]", M=m)
+    found = evaluate(einsum, machine(level("DRAM", shared=0.3333333333333333)), f"DRAM: M{m}")
+    assert found.bounds["DRAM shared"] == math.ceil(3 * m / Fraction("0.3333333333333333"))
     with pytest.raises(InputError, match="bits per cycle do not fit 63-bit integers"):
-        evaluate(einsum, machine(level("DRAM", shared=1.000000001)), f"DRAM: M{m}")
+        evaluate(einsum, machine(level("DRAM", shared=1e-9)), f"DRAM: M{m}")

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from mapper.arch import Accelerator, Axis
-from mapper.errors import MappingError
+from mapper.errors import InputError, MappingError
 from mapper.mapping import bind, parse_nest, parse_partitioning
 from mapper.search.space import Mapspace, lane_choices
 from mapper.workload import Einsum
@@ -115,3 +115,29 @@ def refused(found: Mapspace, dimension: str, kind: str) -> bool:
     with pytest.raises(MappingError) as caught:  # other dimensions are not covered
         bind(one, found.einsum, found.accelerator)
     return "may not be spread" in str(caught.value)
+
+
+DIMENSIONS = [f"D{i}" for i in range(40)]
+MANY = f"Z[{','.join(DIMENSIONS)}] += A[D0] * B[D1]; {' '.join(f'{d}=4096' for d in DIMENSIONS)}"
+DEEP = machine(level("A", x=999, y=999), *(level(name) for name in "BCDEF"))
+
+
+@pytest.mark.parametrize(
+    ("text", "arch", "message"),
+    [
+        (GEMM + "M=4 N=4 K=4", DEEP, r"3 dimensions, 6 levels and axes of 999 and 999 lanes .* too large"),
+        (MANY, machine(level("A", x=99), level("B"), level("C")), r"40 dimensions, 3 levels and .* too large"),
+        (
+            GEMM + "M=4 N=4 K=4",
+            machine(level("A"), *(level(name, may_keep="WIO") for name in "BCDEFG")),
+            "7 levels leave 262,144 choices of which tensors they keep",
+        ),
+    ],
+)
+def test_a_mapspace_that_memory_cannot_hold_is_refused_at_once(text: str, arch: Accelerator, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        print(space(text, arch, "any").size)
+
+
+def test_a_mapspace_of_a_deep_machine_is_counted_where_no_axis_is_shared() -> None:
+    assert space(GEMM + "M=4 N=4 K=4", DEEP, "MN").size > 0

@@ -157,7 +157,7 @@ def test_an_error_points_at_the_line_of_the_field(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name: n\nlayers: []\n", ":2: layers: expected 1 or more entries, found a list"),
+        ("name: n\nlayers: []\n", ":2: layers: expected 1 or more entries, found an empty list"),
         ("name: n\n", ":1: layers: is missing"),
         ("name: n\nlayer: []\n", ":2: layer: unknown key (did you mean 'layers'?)"),
         (
