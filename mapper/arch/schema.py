@@ -20,8 +20,8 @@ NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 """Names that the one-line mapping can carry."""
 MAX_LANES = 2**16
 """Lanes of one axis: a search looks at each."""
-MAX_LEVELS = 8
-"""A search takes memory to the power of the levels."""
+MAX_LEVELS = 64
+"""More than any hierarchy has; a search says itself where it has too many to count."""
 LARGEST, SMALLEST = 1e30, 1e-30
 """Of any physical quantity: products of them stay finite."""
 

@@ -2,8 +2,8 @@
 
 A *chain* gives one dimension its factor in every place it may loop: the temporal loops of each level and the fan-out
 axes it may be spread on. Where a search does not enumerate, it leaves out lane counts with as many rounds as a smaller
-one (they cost the same cycles and move no fewer words); `Mapspace.size` counts them. A dimension of which a single tile
-is left takes one lane.
+one (they cost the same cycles and move no fewer words); `Mapspace.size` counts them. No dimension takes more lanes than
+it has tiles.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ Place = tuple[int, str]
 
 
 def lane_choices(tiles: int, lanes: int, dominant: bool) -> list[int]:
-    """Lane counts up to `lanes` for `tiles` tiles; `dominant`: the fewest lanes for each number of rounds."""
+    """Lane counts up to `lanes` that `tiles` tiles can use; `dominant`: the fewest for each number of rounds."""
+    usable = range(1, min(lanes, tiles) + 1)
     if not dominant:
-        return list(range(1, lanes + 1)) if tiles > 1 else [1]
+        return list(usable)
     fewest: dict[int, int] = {}
-    for count in range(1, min(lanes, tiles) + 1):
+    for count in usable:
         fewest.setdefault(-(-tiles // count), count)
     return sorted(fewest.values())
 

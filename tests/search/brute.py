@@ -33,7 +33,7 @@ def texts(einsum: Einsum, arch: Accelerator, partitioning: Partitioning) -> set[
 
 
 def _chains(dimension: str, einsum: Einsum, arch: Accelerator, partitioning: Partitioning) -> Iterator[Chain]:
-    """Factors that cover the bound by the rule of chains; more lanes than one are of no use to a single tile."""
+    """Factors that cover the bound by the rule of chains; more lanes than tiles are of no use."""
     places: dict[Place, range] = {}
     bound = einsum.extent[dimension]
     for index, level in enumerate(arch.levels):
@@ -60,7 +60,7 @@ def covers(chain: Chain, bound: int) -> bool:
     for (_, kind), factor in reversed(chain.items()):
         if kind == "t" and left % factor:
             return False
-        if kind != "t" and left == 1 and factor > 1:
+        if kind != "t" and factor > left:
             return False
         uneven += left % factor != 0
         left = math.ceil(left / factor)
