@@ -13,10 +13,9 @@ import numpy as np
 from mapper.arch.accelerator import Accelerator, Buffer
 from mapper.cost.latency import ceil_divide, port_bandwidths, sharing_of
 from mapper.cost.precision import Precision
-from mapper.counts.entering import entering
 from mapper.counts.geometry import Geometry
 from mapper.counts.instance import pinned
-from mapper.counts.padding import stored_reads
+from mapper.counts.padding import sent
 from mapper.counts.traffic import Sharing, kept_levels
 from mapper.mapping.loopnest import Ints
 from mapper.workload.einsum import Tensor
@@ -59,7 +58,7 @@ def _exchanged(geometry: Geometry, tensor: Tensor, level: int, sharing: Sharing)
     if level not in kept or not below:
         return None
     chosen = pinned(geometry, level, frozenset(), below[0], sharing)
-    return (entering if level else stored_reads)(geometry, tensor, below[0], chosen, first_step=True)
+    return sent(geometry, tensor, level, below[0], chosen, first_step=True)
 
 
 def _cycles(bits: Ints, buffer: Buffer, port: str) -> int:

@@ -24,7 +24,7 @@ import numpy as np
 from mapper.counts.footprint import RankAxis, closed_form, count_rows, interval_union
 from mapper.counts.geometry import Bools, Geometry, Steps
 from mapper.mapping.loopnest import Ints
-from mapper.workload.einsum import Rank, Tensor
+from mapper.workload.einsum import Tensor
 
 
 class Mode(IntEnum):
@@ -171,47 +171,41 @@ def views_of(geometry: Geometry, level: int, modes: Modes, every_step: bool = Fa
 
 
 def entering(
-    geometry: Geometry,
-    tensor: Tensor,
-    level: int,
-    modes: Modes,
-    every_step: bool = False,
-    first_step: bool = False,
-    sums_of: Callable[[int, Views], Sums | None] | None = None,
+    geometry: Geometry, tensor: Tensor, level: int, modes: Modes, every_step: bool = False, first_step: bool = False
 ) -> Ints:
     """Words that enter tiles of `tensor` at `level`, per mapping: see the module's text.
 
     `every_step` counts the words present in each step of compute instead (nothing is held over); `first_step` only
-    what the start brings. `sums_of` may count a rank (by its place in the tensor) in another way.
+    what the start brings.
     """
     key = (tensor.name, level, modes, every_step, first_step)
-    if sums_of is not None:
-        return _entering(geometry, tensor, level, modes, every_step, first_step, sums_of)
     if key not in geometry.counted:
-        geometry.counted[key] = _entering(geometry, tensor, level, modes, every_step, first_step, None)
+        if every_step and not {Mode.UNION, Mode.FIRST, Mode.LAST} & set(modes):
+            # Nobody shares, and everybody is counted: a word a point.
+            geometry.counted[key] = geometry.ones * geometry.nests.einsum.points
+        else:
+            geometry.counted[key] = combined(geometry, tensor, level, modes, every_step, first_step, rank_sums)
     return geometry.counted[key]
 
 
-def _entering(
+def combined(
     geometry: Geometry,
     tensor: Tensor,
     level: int,
     modes: Modes,
     every_step: bool,
     first_step: bool,
-    sums_of: Callable[[int, Views], Sums | None] | None,
+    sums_of: Callable[[Tensor, int, Views], Sums | None],
 ) -> Ints:
-    if every_step and sums_of is None and not {Mode.UNION, Mode.FIRST, Mode.LAST} & set(modes):
-        # Nobody shares, and everybody is counted: a word a point.
-        return geometry.ones * geometry.nests.einsum.points
+    """What `entering` counts, where `sums_of` counts each rank (by its place in the tensor)."""
     views = views_of(geometry, level, modes, every_step)
     others = np.ones((1, 1), dtype=np.int64)
     for dimension, view in views.items():
         if dimension not in tensor.dimensions:
             others = others * view.units
     now, held = others, others
-    for place, rank in enumerate(tensor.ranks):
-        sums = sums_of(place, views) if sums_of else rank_sums(rank, views)
+    for place in range(len(tensor.ranks)):
+        sums = sums_of(tensor, place, views)
         if sums is not None:
             now, held = now * sums[0], held * sums[1]
     now = now * np.ones((1, geometry.rows), dtype=np.int64)
@@ -228,9 +222,9 @@ def _after_start(held: Ints, shape: tuple[int, ...]) -> Ints:
     return out
 
 
-def rank_sums(rank: Rank, views: Views) -> Sums | None:
+def rank_sums(tensor: Tensor, place: int, views: Views) -> Sums | None:
     """Sums over counters of (now, held) of one rank per class; None where no loop touches it."""
-    terms = [term for term in rank if term.dimension in views]
+    terms = [term for term in tensor.ranks[place] if term.dimension in views]
     if not terms:
         return None
     if len(terms) == 1:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mapper.counts.entering import Mode, Modes, entering
 from mapper.counts.geometry import Geometry
-from mapper.counts.padding import stored_reads
+from mapper.counts.padding import sent
 from mapper.counts.traffic import Action, Sharing, kept_levels, modes
 from mapper.mapping.loopnest import Ints
 from mapper.workload.einsum import Tensor
@@ -58,9 +58,7 @@ def _sent(geometry: Geometry, tensor: Tensor, kept: list[int], level: int, path:
     """Words exchanged with the next kept level below (or compute), united over children."""
     below = [k for k in kept if k > level]
     target = below[0] if below else geometry.nests.level_count
-    chosen = pinned(geometry, level, path, target, sharing)
-    # There is one instance of level 0, so nothing is pinned there.
-    return (entering if level else stored_reads)(geometry, tensor, target, chosen, not below)
+    return sent(geometry, tensor, level, target, pinned(geometry, level, path, target, sharing), not below)
 
 
 def pinned(geometry: Geometry, level: int, path: Path, target: int, sharing: Sharing | None = None) -> Modes:

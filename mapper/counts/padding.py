@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapper.counts.entering import Mode, Modes, Sums, Views, entering, rank_sums
+from mapper.counts.entering import Mode, Modes, Sums, Views, combined, entering, rank_sums
 from mapper.counts.footprint import cover, distinct
 from mapper.counts.geometry import Geometry
 from mapper.mapping.loopnest import Ints
@@ -61,25 +61,26 @@ class Class(NamedTuple):
     wrapped: int
 
 
-def stored_reads(
+def sent(
     geometry: Geometry,
     tensor: Tensor,
+    parent: int,
     level: int,
     modes: Modes,
     every_step: bool = False,
     first_step: bool = False,
 ) -> Ints:
-    """`entering`, less the words of padding: what level 0 reads for `level`."""
-    if not any(tensor.stored):
+    """Words that `parent` exchanges with `level`: `entering`, less the padding where `parent` is level 0."""
+    if parent > 0 or not any(tensor.stored):
         return entering(geometry, tensor, level, modes, every_step, first_step)
 
-    def sums_of(place: int, views: Views) -> Sums | None:
+    def sums_of(tensor: Tensor, place: int, views: Views) -> Sums | None:
         window = tensor.window(place)
         if window is None:
-            return rank_sums(tensor.ranks[place], views)
+            return rank_sums(tensor, place, views)
         return _windowed(geometry, tensor.ranks[place], window, level, modes, every_step)
 
-    return entering(geometry, tensor, level, modes, every_step, first_step, sums_of)
+    return combined(geometry, tensor, level, modes, every_step, first_step, sums_of)
 
 
 def _windowed(

@@ -23,7 +23,7 @@ import numpy as np
 
 from mapper.counts.entering import Mode, Modes, entering
 from mapper.counts.geometry import Geometry, groups
-from mapper.counts.padding import stored_reads
+from mapper.counts.padding import sent
 from mapper.mapping.loopnest import Ints, Nests
 from mapper.workload.einsum import Tensor
 
@@ -128,11 +128,11 @@ def _count_operand(traffic: Traffic, geometry: Geometry, tensor: Tensor, sharing
 
 
 def _serve(traffic: Traffic, geometry: Geometry, tensor: Tensor, parent: int, level: int, sharing: Sharing) -> None:
-    """Reads of `parent` for `level` (past the last: compute); level 0 stores, and so reads, no padding."""
+    """Reads of `parent` for `level` (past the last: compute)."""
     nests = geometry.nests
     every_step, chosen = level == nests.level_count, modes(nests, level, parent, sharing)
     wanted = entering(geometry, tensor, level, chosen, every_step)
-    reads = stored_reads(geometry, tensor, level, chosen, every_step) if parent == 0 else wanted
+    reads = sent(geometry, tensor, parent, level, chosen, every_step)
     traffic.words[parent, tensor.name, "reads"] = reads
     if parent == 0 and any(tensor.stored):
         traffic.padding[tensor.name] = wanted - reads
