@@ -36,11 +36,15 @@ def count_mappings(space: Mapspace) -> int:
     """Distinct mappings of `space` (texts), lanes within their axes, whether they fit the buffers or not."""
     shared = [axis for axis in space.axes() if sum(axis in space.places(d) for d in space.looped) > 1]
     levels, widths = len(space.accelerator.levels), [space.lanes(axis) for axis in shared]
+    # Before anything is counted: many levels have many chains, too.
+    _check_table(space, widths, LARGEST_TABLE)
+    _check_structures(space)
     chains = [signatures(space, d, shared) for d in space.looped]
-    # Python integers where 64 bits might not hold the count.
-    exact = math.prod(sum(c.values()) for c in chains) < 2**62
-    _check_memory(space, widths, LARGEST_TABLE if exact else LARGEST_TABLE // 32)
-    dtype: type = np.int64 if exact else object
+    dtype: type = np.int64
+    if math.prod(sum(c.values()) for c in chains) >= 2**62:
+        # 64 bits might not hold the count; Python integers do, and take more room.
+        _check_table(space, widths, LARGEST_TABLE // 32)
+        dtype = object
     table: NDArray[Any] = np.zeros((1,) * levels + tuple(width + 1 for width in widths), dtype=dtype)
     table[(0,) * levels + (1,) * len(widths)] = 1
     for counted in chains:
@@ -48,8 +52,8 @@ def count_mappings(space: Mapspace) -> int:
     return _ordered(table, levels) * len(space.keeps())
 
 
-def _check_memory(space: Mapspace, widths: list[int], largest: int) -> None:
-    """Refuse what would take gigabytes: the table of `count_mappings`, and all structures that a search begins with."""
+def _check_table(space: Mapspace, widths: list[int], largest: int) -> None:
+    """Refuse a table of `count_mappings` that would take gigabytes."""
     levels = len(space.accelerator.levels)
     loops = (len(space.looped) + 1) ** levels
     if loops * math.prod(width + 1 for width in widths) > largest:
@@ -58,6 +62,11 @@ def _check_memory(space: Mapspace, widths: list[int], largest: int) -> None:
             f"a mapspace of {len(space.looped)} dimensions, {levels} levels{lanes} is too large to be counted",
             hint="a partitioning with a dimension for each axis, such as KN, makes it smaller",
         )
+
+
+def _check_structures(space: Mapspace) -> None:
+    """Refuse more loop orders and kept tensors than a search can begin with."""
+    levels = len(space.accelerator.levels)
     choices = math.prod(2 ** len(names) for names in space.open_tensors())
     if choices * len(space.einsum.tensors) ** (levels - 1) > MOST_STRUCTURES:
         raise InputError(
