@@ -60,7 +60,9 @@ def _check_table(space: Mapspace, widths: list[int], largest: int) -> None:
         lanes = f" and axes of {' and '.join(map(str, widths))} lanes that dimensions share" if widths else ""
         raise InputError(
             f"a mapspace of {len(space.looped)} dimensions, {levels} levels{lanes} is too large to be counted",
-            hint="a partitioning with a dimension for each axis, such as KN, makes it smaller",
+            hint="a partitioning with a dimension for each axis, such as KN, makes it smaller"
+            if widths
+            else "fewer levels",
         )
 
 
