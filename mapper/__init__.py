@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mapper.arch import Accelerator, load_arch
     from mapper.cost import Evaluation, evaluate
     from mapper.mapping import LoopNest, Partitioning, format_nest, parse_nest, parse_partitioning
+    from mapper.search.constraint_file import load_constraints
+    from mapper.search.constraint_text import parse_constraints
+    from mapper.search.constraints import Constraints
     from mapper.search.run import search
     from mapper.workload import Einsum, Network, Phase, load_layer, load_network
 
@@ -38,6 +41,10 @@ _HOMES = {
     "format_nest": "mapper.mapping",
     "parse_nest": "mapper.mapping",
     "parse_partitioning": "mapper.mapping",
+    # what is asked of it
+    "Constraints": "mapper.search.constraints",
+    "load_constraints": "mapper.search.constraint_file",
+    "parse_constraints": "mapper.search.constraint_text",
     # what it costs, and which mapping is best
     "Evaluation": "mapper.cost",
     "evaluate": "mapper.cost",
@@ -46,6 +53,7 @@ _HOMES = {
 
 __all__ = [
     "Accelerator",
+    "Constraints",
     "Einsum",
     "Evaluation",
     "InfeasibleError",
@@ -59,8 +67,10 @@ __all__ = [
     "evaluate",
     "format_nest",
     "load_arch",
+    "load_constraints",
     "load_layer",
     "load_network",
+    "parse_constraints",
     "parse_nest",
     "parse_partitioning",
     "search",

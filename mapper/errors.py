@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mapper.search.nofit import NoFit
 
 
 class MapperError(Exception):
@@ -35,12 +39,16 @@ class MappingError(InputError):
 
 
 class InfeasibleError(MapperError):
-    """No mapping fits: `reasons` counts, per constraint, how many mappings it excluded."""
+    """No mapping fits: `reasons` counts, per buffer or axis, how many tilings it excludes.
+
+    `diagnosis` adds the nearest miss and the smallest change that lets one fit; None where a single mapping was asked
+    for.
+    """
 
     exit_code = 1
 
-    def __init__(self, message: str, reasons: dict[str, int] | None = None) -> None:
-        self.reasons = reasons or {}
+    def __init__(self, message: str, reasons: dict[str, int] | None = None, diagnosis: NoFit | None = None) -> None:
+        self.reasons, self.diagnosis = reasons or {}, diagnosis
         super().__init__(message)
 
 

@@ -37,7 +37,7 @@ def random_mappings(layer: str, phase: str, partitioning: str, count: int) -> Ne
     columns = space.columns()
     rows = np.ones((count, len(columns)), dtype=np.int64)
     for dimension in space.looped:
-        chains = space.chains(dimension, dominant=False)
+        chains = space.chains(dimension)
         mine = [i for i, (_, d) in enumerate(columns) if d == dimension]
         rows[:, mine] = chains[rng.integers(len(chains), size=count)]
     orders = list(space.looped)

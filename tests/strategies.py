@@ -77,7 +77,7 @@ def random_case(rng: random.Random) -> Case:
         if least <= einsum.points and lanes <= MAX_INSTANCES and padded * levels <= MAX_WORK:
             break
     if rng.random() < 0.4:
-        einsum = replace(einsum, operands=tuple(_with_padding(rng, einsum, t) for t in einsum.operands))
+        einsum = replace(einsum, operands=tuple(with_padding(rng, einsum, t) for t in einsum.operands))
     keeps = _random_keeps(rng, einsum, levels)
     multicast = tuple((rng.random() < 0.8, rng.random() < 0.8) for _ in range(levels))
     factors = np.array([[factor for _, factor in loops]], dtype=np.int64)
@@ -126,7 +126,7 @@ def random_batch(rng: random.Random, case: Case, rows: int) -> Nests:
     return Nests(case.einsum, slots, np.array(found, dtype=np.int64), case.nests.keeps)
 
 
-def _with_padding(rng: random.Random, einsum: Einsum, tensor: Tensor) -> Tensor:
+def with_padding(rng: random.Random, einsum: Einsum, tensor: Tensor) -> Tensor:
     """The operand with up to three positions of padding at either end of some ranks."""
     windows: list[tuple[int, int] | None] = []
     for rank in tensor.ranks:

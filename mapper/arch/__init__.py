@@ -1,6 +1,6 @@
 """What it runs on: accelerators and their specs."""
 
-from mapper.arch.accelerator import Accelerator, Axis, Buffer, Compute, Energies, Fanout, Level
+from mapper.arch.accelerator import Accelerator, Axis, Buffer, Compute, Energies, Fanout, Level, Unit
 from mapper.arch.load import load_arch
 from mapper.arch.template import arch_template
 
@@ -12,6 +12,7 @@ __all__ = [
     "Energies",
     "Fanout",
     "Level",
+    "Unit",
     "arch_template",
     "load_arch",
 ]

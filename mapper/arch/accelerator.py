@@ -5,7 +5,7 @@ Everything is in bits and picojoules here; the YAML (`schema.py`) speaks words, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -23,11 +23,34 @@ class Energies:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """What a spec states a capacity in: the key, and the bits of one; `divisible`: the file may give a part of one."""
+
+    key: str = "capacity_bits"
+    bits: int = 1
+    divisible: bool = False
+
+    def hold(self, bits: int) -> int:
+        """The least capacity in bits, `bits` or more, that a file can state in this unit."""
+        if not self.divisible:
+            return -(-bits // self.bits) * self.bits
+        # A file gives a decimal number that a float holds to the last digit: all but the largest sizes are exact.
+        grains = (1 << power for power in range(self.bits.bit_length()))
+        sizes = (-(-bits // grain) * grain for grain in grains)
+        return next(size for size in sizes if Fraction(self.text(size)) * self.bits == size)
+
+    def text(self, bits: int) -> str:
+        """So many bits as the file gives them."""
+        size = Fraction(bits, self.bits)
+        return str(size) if size.denominator == 1 else repr(float(size))
+
+
+@dataclass(frozen=True)
 class Buffer:
     """A memory of one level instance, shared by the tensors of `roles`. None means unlimited.
 
     Bandwidths are bits per cycle and instance. `drain_on_read_port` False leaves drains out of the bandwidths, as
-    Timeloop does.
+    Timeloop does. `unit` is what its file counts capacity in; it says nothing about the hardware.
     """
 
     name: str
@@ -41,6 +64,7 @@ class Buffer:
     drain_on_read_port: bool = True
     leakage_mw: float = 0.0
     area_um2: float | None = None
+    unit: Unit = field(default=Unit(), compare=False)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mapper.arch.accelerator import Buffer, Energies
+from mapper.arch.accelerator import Buffer, Energies, Unit
 from mapper.arch.schema import ArchSpec, Bandwidth, BufferSpec, LevelSpec
 from mapper.errors import InputError, MapperWarning
 from mapper.yamlfile import Node, shown
@@ -89,6 +89,7 @@ def build_buffer(entry: Entry, roles: frozenset[str]) -> Buffer:
         roles=roles,
         energies=_energies(entry),
         capacity_bits=_capacity(entry),
+        unit=_unit(entry),
         double_buffered=memory.double_buffered,
         read_bandwidth=bandwidth.get("read"),
         write_bandwidth=bandwidth.get("write"),
@@ -108,12 +109,20 @@ def _capacity(entry: Entry) -> int | None:
         )
     if key == "capacity":
         return None
-    bits = exact(getattr(entry.memory, key)) * (CAPACITY_BITS.get(key) or entry.word_bits(key))
+    bits = exact(getattr(entry.memory, key)) * _unit(entry).bits
     if bits.denominator != 1:
         raise entry.error(key, f"{entry.said(key)} is {_decimal(bits)} bits, not a whole number")
     if bits > MAX_CAPACITY_BITS:
         raise entry.error(key, f"{entry.said(key)} is more than 2**62 bits", "capacity: unlimited")
     return int(bits)
+
+
+def _unit(entry: Entry) -> Unit:
+    """What the file gives the capacity in."""
+    key = entry.only(CAPACITIES)
+    if key in (None, "capacity"):
+        return Unit()
+    return Unit(key, CAPACITY_BITS.get(key) or entry.word_bits(key), divisible=key == "capacity_kib")
 
 
 def _energies(entry: Entry) -> Energies:

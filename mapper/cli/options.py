@@ -16,6 +16,7 @@ from mapper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from mapper.mapping import Partitioning
+    from mapper.search.constraints import Constraints
     from mapper.workload import Network, Phase
 
     Parameter = click.ParamType[str]
@@ -28,7 +29,7 @@ FORMATS = ("csv", "json", "md", "latex", "parquet")
 """What tables are written in."""
 TEXT_FORMATS = ("table", "json", "csv")
 """What `evaluate` and `list` print in."""
-METRICS, TOP = ("edp", "energy", "cycles"), 5
+METRICS, TOP = ("edp", "energy", "cycles", "pareto"), 5
 """As in `mapper.search`, which is not imported here so that `--help` stays quick; a test compares them."""
 MOST = 1000
 """Mappings of one ranking: each is costed in full and written."""
@@ -127,8 +128,24 @@ partition_option: Decorator = click.option(
     help="What is spread over columns and rows: pairs of dimensions, 'all' (CK,KN,CN,PQ) or 'any' (the search "
     "chooses). Default: all; 'any' for an einsum that has not those dimensions.",
 )
+constrain_option: Decorator = click.option(
+    "--constrain",
+    "constraint_texts",
+    multiple=True,
+    metavar="TEXT",
+    help="Only such mappings: 'GLB: C<=8 P=7' (factors of loops), 'GLB X: K=16' (lanes), 'GLB order: N K' (outermost "
+    "loops), 'GLB keeps: W', 'GLB bypasses: I', 'min_utilization: 0.85'. May be given several times.",
+)
+constraints_option: Decorator = click.option(
+    "--constraints", "constraint_file", metavar="FILE", type=click.Path(), help="Such constraints in a YAML file."
+)
 metric_option: Decorator = click.option(
-    "--metric", default=METRICS[0], show_default=True, type=OneOf(METRICS), metavar="M", help="|".join(METRICS) + "."
+    "--metric",
+    default=METRICS[0],
+    show_default=True,
+    type=OneOf(METRICS),
+    metavar="M",
+    help="|".join(METRICS) + ": pareto is the whole front of energy and cycles.",
 )
 top_option: Decorator = click.option(
     "--top", default=TOP, show_default=True, type=click.IntRange(1, MOST), metavar="K", help="Mappings in each ranking."
@@ -139,9 +156,6 @@ jobs_option: Decorator = click.option(
     type=click.IntRange(min=1),
     metavar="N",
     help="Processes; the tables are the same for any number. Default: the cores.",
-)
-seed_option: Decorator = click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(min=0), metavar="N", help="Seed of the search."
 )
 format_option: Decorator = click.option(
     "--format",
@@ -207,3 +221,15 @@ def chosen_partitionings(text: str | None, network: Network) -> tuple[Partitioni
     if text is None:
         text = "all" if set("".join(STANDARD)) <= set(dimensions) else "any"
     return parse_partitionings(text, dimensions)
+
+
+def chosen_constraints(texts: Sequence[str], file: str | None) -> Constraints:
+    """The constraints of `--constraints` and `--constrain`, together."""
+    from mapper.search.constraint_file import load_constraints
+    from mapper.search.constraint_text import parse_constraints
+    from mapper.search.constraints import UNCONSTRAINED
+
+    if file is not None and ":" in file and not shipped.is_file(file):
+        raise InputError(f"no file '{file}'", where="--constraints", hint="for constraints as text: --constrain")
+    from_file = UNCONSTRAINED if file is None else load_constraints(file)
+    return from_file + parse_constraints(*texts, option="--constrain")

@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from mapper.report.manifest import Entry
     from mapper.runs import Plan, Run
     from mapper.runs.executor import Outcome
-    from mapper.search.run import Problem
+    from mapper.search.solve import Problem
 
 OnDone = Callable[["Problem", "Outcome"], None]
-
-MOST = 20
-"""Rankings without a mapping that are named one by one."""
 
 
 @click.command("search")
@@ -34,16 +31,17 @@ MOST = 20
     options.phase_option,
     options.partition_option,
     options.batch_option,
+    options.constrain_option,
+    options.constraints_option,
     options.metric_option,
     options.top_option,
     options.jobs_option,
-    options.seed_option,
 )
 @click.option(
     "--timeout",
     type=options.Seconds(),
     metavar="S",
-    help="Stop after S seconds; what is finished is kept.",
+    help="Stop after S seconds; what was found is kept, with its gap.",
 )
 @click.option("--input-gradients", is_flag=True, help="Search bw also for layers whose input needs no gradient.")
 @click.option("--output", type=options.Folder(), metavar="DIR", help="Default: results/NETWORK-ARCH.")
@@ -60,10 +58,11 @@ def command(
     phases: str | None,
     partitionings: str | None,
     batch: int,
+    constraint_texts: tuple[str, ...],
+    constraint_file: str | None,
     metric: str,
     top: int,
     jobs: int | None,
-    seed: int,
     timeout: float | None,
     input_gradients: bool,
     output: Path | None,
@@ -87,7 +86,14 @@ def command(
     network = options.chosen_layers(load_workload(workload, batch), layers)
     chosen = options.chosen_partitionings(partitionings, network)
     plan = runs.Plan(
-        network, load_arch(arch), chosen, options.chosen_phases(phases), metric, top, seed, input_gradients
+        network,
+        load_arch(arch),
+        chosen,
+        options.chosen_phases(phases),
+        metric,
+        top,
+        input_gradients,
+        options.chosen_constraints(constraint_texts, constraint_file),
     )
     for line in [] if quiet else report.obstacles(plan):
         click.echo(f"warning: {line}", err=True)
@@ -96,7 +102,7 @@ def command(
         return
     report.check_format(form)
     folder = output or _default_folder(workload, plan)
-    inputs = _inputs(workload, arch)
+    inputs = _inputs(workload, arch, constraint_file)
     report.check_folder(folder)
     with _progress(plan, quiet, verbose) as on_done:
         run = runs.run(plan, options.processes(jobs), timeout, on_done)
@@ -105,7 +111,7 @@ def command(
         report.write_files(folder, files, report.stale_names(files))
         if not quiet:
             click.echo(_closing(run, folder, list(files)))
-    _say_what_is_missing(run)
+    _say_what_is_missing(run, arch, quiet)
     ctx.exit(_exit_code(run))
 
 
@@ -117,14 +123,15 @@ def _default_folder(workload: str, plan: Plan) -> Path:
     return Path("results", re.sub(r"[^\w.\-]+", "_", "-".join([*parts, plan.accelerator.name])))
 
 
-def _inputs(workload: str, arch: str) -> list[Entry]:
+def _inputs(workload: str, arch: str, constraints: str | None) -> list[Entry]:
     from mapper.arch.load import arch_file
     from mapper.report.manifest import input_file
     from mapper.workload.network import workload_file
 
     network = workload_file(workload)
     files = [] if network is None else [input_file("NETWORK", workload, network)]
-    return [*files, input_file("--arch", arch, arch_file(arch))]
+    files.append(input_file("--arch", arch, arch_file(arch)))
+    return files if constraints is None else [*files, input_file("--constraints", constraints, constraints)]
 
 
 @contextmanager
@@ -158,13 +165,14 @@ def _closing(run: Run, folder: Path, names: list[str]) -> str:
     return f"{report.summary(run)}\n{written}\nnext: {report.next_step(run, folder)}"
 
 
-def _say_what_is_missing(run: Run) -> None:
+def _say_what_is_missing(run: Run, arch: str, quiet: bool) -> None:
     """Rankings that failed, with their reasons, and those that were not finished, on stderr."""
-    lines = [f"error: {task}: {error}" for task, error in run.failures]
-    for line in lines[:MOST]:
-        click.echo(line, err=True)
-    if len(lines) > MOST:
-        click.echo(f"error: and {len(lines) - MOST:,} more rankings without a mapping (see manifest.json)", err=True)
+    from mapper import report
+    from mapper.arch.load import arch_file
+
+    file = arch if arch_file(arch) == Path(arch) else None
+    if run.failures:
+        click.echo(report.failures_text(run, file, brief=quiet).rstrip("\n"), err=True)
     if run.stopped is not None:
         done, every = len(run.outcomes), len(run.plan.problems)
         kept = "their tables are written" if run.rankings else "nothing is written"

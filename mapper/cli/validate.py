@@ -1,4 +1,4 @@
-"""`mapper validate`: strict check of accelerator, network and mapping files, told apart by what is in them."""
+"""`mapper validate`: strict check of accelerators, networks, mappings and constraints, told apart by their keys."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 _ARCH_KEYS = ("compute", "bits", "technology_nm", "clock_ghz")
 _LAYER_KEYS = ("conv", "linear", "matmul")
-_KEYS = ("name", "levels", "layers", *_ARCH_KEYS, *_LAYER_KEYS)
+_CONSTRAINT_KEYS = ("constraints", "min_utilization")
+_KEYS = ("name", "levels", "layers", *_ARCH_KEYS, *_LAYER_KEYS, *_CONSTRAINT_KEYS)
 
 
 @click.command("validate")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @click.pass_context
 def command(ctx: click.Context, files: tuple[str, ...]) -> None:
-    """Check accelerator, network and mapping files.
+    """Check accelerator, network, mapping and constraint files.
 
     All files are checked. Each gives a line: `ok: ...`, or an error with file:line, the value and the nearest valid
     one. Exit code: 0 all are fine, 2 otherwise.
@@ -42,7 +43,13 @@ def _checked(path: Path) -> str:
 
     node = read(path)
     kind = _kind(node, path)
-    return {"accelerator": _arch, "network": _network, "layer": _layer, "mapping": _mapping}[kind](path)
+    return {
+        "accelerator": _arch,
+        "network": _network,
+        "layer": _layer,
+        "mapping": _mapping,
+        "constraints": _constraints,
+    }[kind](path)
 
 
 def _kind(node: Node, path: Path) -> str:
@@ -56,6 +63,8 @@ def _kind(node: Node, path: Path) -> str:
         return "accelerator"
     if keys & set(_LAYER_KEYS):
         return "layer"
+    if keys & set(_CONSTRAINT_KEYS):
+        return "constraints"
     near = [hint for key in sorted(keys) if (hint := did_you_mean(key, _KEYS)) and hint.startswith("did")]
     hint = near[0] if near else "levels: and compute:, or layers:, or levels: alone"
     raise InputError("neither an accelerator nor a network nor a mapping", str(path), hint)
@@ -87,6 +96,12 @@ def _mapping(path: Path) -> str:
     from mapper.mapping import nest_from_yaml
 
     return f"mapping {nest_from_yaml(path)}"
+
+
+def _constraints(path: Path) -> str:
+    from mapper.search.constraint_file import load_constraints
+
+    return f"constraints {load_constraints(path)}".rstrip()
 
 
 def _count(number: int, noun: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mapper.arch.accelerator import Accelerator
-from mapper.cost.energy import Charge, ChargeKey, Floats, charges
+from mapper.cost.energy import Charge, ChargeKey, Floats, charges, total
 from mapper.cost.latency import LARGEST, cycles_by_bound, sharing_of
 from mapper.cost.precision import Precision
 from mapper.counts.geometry import Bools, Geometry, groups
@@ -63,26 +63,38 @@ def evaluate_nests(nests: Nests, accelerator: Accelerator) -> Evaluations:
     charged = charges(traffic, precision, output_words(nests), cycles)
     tiles = kept_tiles(geometry)
     held = tensor_bits(precision, tiles)
-    energy = np.sum([charge.energy_pj for charge in charged.values()], axis=0)
+    energy = total(charge.energy_pj for charge in charged.values())
     costs = Costs(cycles, energy, fits(precision, held))
     return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs)
 
 
 def rank_costs(nests: Nests, accelerator: Accelerator) -> Costs:
     """Only what search ranks, for any number of mappings, in chunks; those that do not fit cost infinite energy."""
+    return rank_counted(nests, accelerator)[0]
+
+
+def rank_counted(nests: Nests, accelerator: Accelerator) -> tuple[Costs, Ints]:
+    """The same, and a row of words per mapping, in a fixed order: equal rows mean equal counts for every tensor.
+
+    Rows of mappings that do not fit are zero.
+    """
     check_bits(nests, accelerator)
     size = len(nests)
     cycles, energy = np.zeros(size, dtype=np.int64), np.full(size, np.inf)
-    feasible = np.zeros(size, dtype=bool)
+    feasible, counts = np.zeros(size, dtype=bool), np.zeros((size, 0), dtype=np.int64)
     for start in range(0, size, CHUNK):
         chunk = nests.take(slice(start, start + CHUNK))
         fitting = start + np.flatnonzero(fits_nests(chunk, accelerator))
         if fitting.size:
             feasible[fitting] = True
             for rows, geometry in groups(nests.take(fitting).without_unit_slots()):
-                costs = evaluate_nests(geometry.nests, accelerator).costs
-                cycles[fitting[rows]], energy[fitting[rows]] = costs.cycles, costs.energy_pj
-    return Costs(cycles, energy, feasible)
+                found = evaluate_nests(geometry.nests, accelerator)
+                cycles[fitting[rows]], energy[fitting[rows]] = found.costs.cycles, found.costs.energy_pj
+                words = np.stack([found.traffic.words[key] for key in sorted(found.traffic.words)], axis=1)
+                if not counts.shape[1]:
+                    counts = np.zeros((size, words.shape[1]), dtype=np.int64)
+                counts[fitting[rows]] = words
+    return Costs(cycles, energy, feasible), counts
 
 
 def check_bits(nests: Nests, accelerator: Accelerator) -> None:

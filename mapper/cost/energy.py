@@ -6,6 +6,7 @@ all instances, used or not, during all cycles.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,20 @@ def charges(traffic: Traffic, precision: Precision, distinct: int, cycles: Ints)
     for name, each in leakages_pj_per_cycle(accelerator).items():
         out[name, "", "leakage"] = Charge(cycles, none, _picojoules(cycles, each))
     return out
+
+
+def total(energies: Iterable[Floats]) -> Floats:
+    """Sum of energies, to the last digit whatever their order: mappings that swap two tensors alike cost the same.
+
+    Carries what each addition rounds away (Knuth's two-sum); the sum of any number of rows is that of each.
+    """
+    out, lost = np.zeros(1), np.zeros(1)
+    for energy in energies:
+        summed = out + energy
+        added = summed - out
+        lost = lost + ((out - (summed - added)) + (energy - added))
+        out = summed
+    return np.asarray(out + lost)
 
 
 def _picojoules(amount: Ints, each: float) -> Floats:

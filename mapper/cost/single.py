@@ -11,6 +11,7 @@ import numpy as np
 
 from mapper.arch.accelerator import Accelerator
 from mapper.cost.batch import Evaluations, evaluate_nests
+from mapper.cost.energy import total
 from mapper.cost.filling import fill_drain_cycles
 from mapper.cost.latency import sharing_of
 from mapper.counts.geometry import Geometry
@@ -91,7 +92,7 @@ class Evaluation:
 
     @cached_property
     def energy_pj(self) -> float:
-        return float(np.sum([item.energy_pj for item in self.items], axis=0))
+        return float(total(np.array([item.energy_pj]) for item in self.items)[0])
 
     @property
     def edp_pj_cycles(self) -> float:

@@ -66,7 +66,7 @@ class View:
             return factor if slot.level >= self.level else self.geometry.ones
         return self.geometry.ones if self.modes[index] in (Mode.FIRST, Mode.LAST) else factor
 
-    def _lanes(self, mode: Mode, slots: list[int]) -> Ints:
+    def lanes_of(self, mode: Mode, slots: list[int]) -> Ints:
         out = self.geometry.ones
         for index in slots:
             if self.geometry.nests.slots[index].kind != "t" and self.modes[index] is mode:
@@ -109,10 +109,10 @@ class View:
     @cached_property
     def units(self) -> Ints:
         """Sums over counters of separately counted lanes that are active after the step (a dimension not in T)."""
-        total = self.classes.count * self._lanes(Mode.SEPARATE, self.slots)
+        total = self.classes.count * self.lanes_of(Mode.SEPARATE, self.slots)
         if self.uneven is None or not self._whole_lanes():
             return total
-        dead = self.affected() * (self._lanes(Mode.UNION, self._split()[0]) == 1)
+        dead = self.affected() * (self.lanes_of(Mode.UNION, self._split()[0]) == 1)
         return np.asarray(total - self.classes.special * self.classes.new_last * dead)
 
     def _whole_lanes(self) -> bool:
@@ -123,15 +123,15 @@ class View:
     def affected(self) -> Ints:
         """Separately counted units that meet the end of the dimension."""
         assert self.uneven is not None
-        out = self._reached() * self._lanes(Mode.SEPARATE, self._split()[1])
+        out = self._reached() * self.lanes_of(Mode.SEPARATE, self._split()[1])
         return out * self.uneven.missing if self.modes[self.uneven.slot] is Mode.SEPARATE else out
 
     def all_affected(self) -> Bools:
         """Whether no separately counted unit keeps away from the end of the dimension."""
-        return np.asarray(self.affected() == self._lanes(Mode.SEPARATE, self.slots))
+        return np.asarray(self.affected() == self.lanes_of(Mode.SEPARATE, self.slots))
 
     @cached_property
-    def _tile(self) -> Ints:
+    def tile(self) -> Ints:
         """Extent of the tile."""
         nests, tile = self.geometry.nests, self.geometry.ones
         for index in self.slots:
@@ -146,16 +146,16 @@ class View:
         shared = [i for i in self._spatial() if self.modes[i] is Mode.UNION]
         lanes = tuple((geometry.factors[i], geometry.strides[i]) for i in shared)
         if self.uneven is None:
-            return RankAxis(coefficient, self._tile, lanes)
+            return RankAxis(coefficient, self.tile, lanes)
         at = self.uneven.slot
         if self.modes[at] is Mode.TILE:
-            return RankAxis(coefficient, self._tile, lanes, -1, None, self.uneven.missing * geometry.strides[at])
+            return RankAxis(coefficient, self.tile, lanes, -1, None, self.uneven.missing * geometry.strides[at])
         row = sum(1 for i in shared if i < at)
         if self.modes[at] is Mode.UNION:
-            return RankAxis(coefficient, self._tile, lanes, row, self.uneven.active, None)
+            return RankAxis(coefficient, self.tile, lanes, row, self.uneven.active, None)
         # The whole unit is idle (or its last outer row of children): no lane of its own decides.
         padded = (*lanes[:row], (geometry.ones, geometry.ones), *lanes[row:])
-        return RankAxis(coefficient, self._tile, padded, row, geometry.ones * 0, None)
+        return RankAxis(coefficient, self.tile, padded, row, geometry.ones * 0, None)
 
 
 Views = dict[str, View]
@@ -250,7 +250,7 @@ def _sliding_sums(terms: list[tuple[int, View]]) -> tuple[Ints, Ints]:
 
 def _weights(view: View, shape: tuple[int, int]) -> tuple[Ints, Ints]:
     """How often (counters times units) the dimension is away from its end, and at it."""
-    total = view.classes.count * view._lanes(Mode.SEPARATE, view.slots)
+    total = view.classes.count * view.lanes_of(Mode.SEPARATE, view.slots)
     if view.uneven is None:
         return np.broadcast_to(total, shape), np.zeros(shape, dtype=np.int64)
     at_end = np.broadcast_to(view.classes.special * view.affected(), shape)

@@ -78,12 +78,12 @@ def sent(
         window = tensor.window(place)
         if window is None:
             return rank_sums(tensor, place, views)
-        return _windowed(geometry, tensor.ranks[place], window, level, modes, every_step)
+        return windowed(geometry, tensor.ranks[place], window, level, modes, every_step)
 
     return combined(geometry, tensor, level, modes, every_step, first_step, sums_of)
 
 
-def _windowed(
+def windowed(
     geometry: Geometry, rank: Rank, window: tuple[int, int], level: int, modes: Modes, every_step: bool
 ) -> Sums:
     """Sums over the rank's counters of (now, held) inside `window`, per class and mapping."""

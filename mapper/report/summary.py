@@ -10,11 +10,14 @@ from mapper.report import units
 from mapper.report.grid import clip, grid
 from mapper.report.totals import ALL, BEST, LayerPhase, Pick, Total, layer_phases, searched_phases, totals
 from mapper.runs import Plan, Run
+from mapper.search.constraint_checks import unsatisfied
 from mapper.search.rows import METRIC_COLUMNS
 from mapper.search.space import Mapspace
 
 NAME = 10
 """Characters of a partitioning's name in the table of layers."""
+MOST = 20
+"""Rankings without a mapping that a dry run names one by one."""
 
 
 def summary(run: Run) -> str:
@@ -32,23 +35,30 @@ def next_step(run: Run, folder: Path) -> str:
 
 
 def dry_run(plan: Plan) -> str:
-    """Every ranking that would be searched, with the size of its mapspace."""
+    """Every ranking that would be searched, with the size of its mapspace, and why the constraints leave some empty."""
     rows = [("layer", "phase", "part", "partitioning", "same as", "mappings")]
+    empty: list[str] = []
     first: dict[object, str] = {}
     for task in plan.tasks:
         same = first.setdefault(task.problem, task.layer.label)
         problem = task.problem
-        size = Mapspace(problem.einsum, problem.accelerator, problem.partitioning).size
+        space = Mapspace(problem.einsum, problem.accelerator, problem.partitioning, problem.constraints)
         twin = same if same != task.layer.label else ""
-        rows.append((task.layer.label, str(task.phase), task.part.label, task.partitioning, twin, f"{size:,}"))
-    return "\n".join([_title(plan), "", *grid(rows, left=5), "", "dry run: nothing is searched or written"])
+        rows.append((task.layer.label, str(task.phase), task.part.label, task.partitioning, twin, f"{space.size:,}"))
+        if space.size == 0 and not twin:
+            empty.append(f"{task}: {unsatisfied(space)}")
+    if len(empty) > MOST:
+        empty[MOST:] = [f"and {len(empty) - MOST:,} more without a mapping"]
+    notes = [*empty, ""] if empty else []
+    return "\n".join([_title(plan), "", *grid(rows, left=5), "", *notes, "dry run: nothing is searched or written"])
 
 
 def _title(plan: Plan) -> str:
     layers = f"{len(plan.network)} layer{'s' * (len(plan.network) > 1)}"
     searches = f"{len(plan.tasks)} rankings from {len(plan.problems)} searches"
     name = clip(plan.network.name, 40)
-    return f"{name} on {plan.accelerator.name}: {layers}, batch {plan.network.batch}, {searches}, metric {plan.metric}"
+    title = f"{name} on {plan.accelerator.name}: {layers}, batch {plan.network.batch}, {searches}, metric {plan.metric}"
+    return title if plan.constraints.is_empty else f"{title}\nconstraints: {plan.constraints}"
 
 
 def _totals(run: Run) -> Iterator[str]:
@@ -126,7 +136,11 @@ def _notes(run: Run) -> Iterator[str]:
     if all(proven):
         yield f"optimal: yes, all {len(proven)} rankings are proven"
     else:
-        yield f"optimal: no, {sum(proven)} of {len(proven)} rankings are proven; the others are the best mappings found"
+        gap = max(ranking.certificate.gap for _, ranking in run.rankings)
+        yield (
+            f"optimal: no, {sum(proven)} of {len(proven)} rankings are proven; the others are the best mappings found, "
+            f"at most {100 * gap:.2g} % from the optimum"
+        )
     skipped = [layer.label for layer in run.plan.network if layer.phases() != layer.phases(input_gradients=True)]
     if "bw" in run.plan.phases and skipped and not run.plan.input_gradients:
         names = clip(", ".join(skipped), 60)

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from multiprocessing import active_children, get_context, parent_process
 from time import monotonic
 
-from mapper.errors import InfeasibleError, MapperError
-from mapper.search.run import Problem, Solution, no_mapping, solve
+from mapper.errors import MapperError
+from mapper.search.solve import Problem, Solution, infeasible, solve
 
 Outcome = Solution | MapperError
 """What came of a problem: a solution, or why there is none."""
@@ -29,44 +29,59 @@ class WorkersLostError(MapperError):
     exit_code = 1
 
 
-def attempt(problem: Problem) -> Outcome:
-    """Solve one problem; what is wrong with it is returned, so that it does not stop the others."""
+GRACE = 10.0
+"""Seconds after the deadline within which a search that is under way must have returned what it found."""
+
+
+def attempt(problem: Problem, deadline: float | None = None) -> Outcome | None:
+    """Solve one problem; what is wrong with it is returned, so that it does not stop the others.
+
+    None where the deadline (of `time.monotonic`, which all processes share) came before any mapping was found.
+    """
+    if deadline is not None and monotonic() >= deadline:
+        return None
     try:
-        solution = solve(problem)
+        solution = solve(problem, deadline)
     except MapperError as error:
         return error
+    if solution.certificate.interrupted and not solution.ranked:
+        raise KeyboardInterrupt
     if solution.ranked:
         return solution
-    reasons = {"exceed a buffer": solution.certificate.infeasible}
-    return InfeasibleError(no_mapping(problem.accelerator, solution.certificate), reasons)
+    return infeasible(problem) if solution.certificate.optimal else None
 
 
 def attempt_all(
     problems: Sequence[Problem], jobs: int = 1, timeout: float | None = None
 ) -> Generator[tuple[Problem, Outcome], None, None]:
-    """Outcomes as they come, on `jobs` processes; ends early after `timeout` seconds.
+    """Outcomes as they come, on `jobs` processes, of all that is found within `timeout` seconds.
 
-    On one process a search that has begun is finished. Raises `WorkersLostError`.
+    On one process Ctrl-C ends a search under way with what it has found. Raises `WorkersLostError`.
     """
     deadline = None if timeout is None else monotonic() + timeout
     if min(jobs, len(problems)) > 1:
-        yield from _in_processes(problems, min(jobs, len(problems)), timeout)
+        yield from _in_processes(problems, min(jobs, len(problems)), deadline)
         return
     for problem in problems:
-        if deadline is not None and monotonic() >= deadline:
-            return
-        yield problem, attempt(problem)
+        outcome = attempt(problem, deadline)
+        if outcome is not None:
+            yield problem, outcome
+        if isinstance(outcome, Solution) and outcome.certificate.interrupted:
+            raise KeyboardInterrupt
 
 
-def _in_processes(problems: Sequence[Problem], jobs: int, timeout: float | None) -> Iterator[tuple[Problem, Outcome]]:
+def _in_processes(problems: Sequence[Problem], jobs: int, deadline: float | None) -> Iterator[tuple[Problem, Outcome]]:
     others = set(active_children())
     executor = ProcessPoolExecutor(jobs, get_context("spawn"), _end_with_parent)
     finished = False
     try:
         with _interrupts_held():
-            futures = {executor.submit(attempt, problem): problem for problem in problems}
-        for future in as_completed(futures, timeout):
-            yield futures[future], future.result()
+            futures = {executor.submit(attempt, problem, deadline): problem for problem in problems}
+        left = None if deadline is None else max(0.0, deadline - monotonic()) + GRACE
+        for future in as_completed(futures, left):
+            outcome = future.result()
+            if outcome is not None:
+                yield futures[future], outcome
         finished = True
     except TimeoutError:
         return

@@ -20,9 +20,12 @@ from mapper.arch import Accelerator
 from mapper.errors import InputError, MapperError
 from mapper.mapping import Partitioning
 from mapper.runs.executor import Outcome, WorkersLostError, attempt_all
+from mapper.search.constraint_checks import check
+from mapper.search.constraints import UNCONSTRAINED, Constraints
 from mapper.search.pool import METRICS
 from mapper.search.result import Ranking
-from mapper.search.run import TOP, Problem, Solution, ranking
+from mapper.search.run import ranking
+from mapper.search.solve import TOP, Problem, Solution
 from mapper.workload import Layer, Network, Part, Phase
 
 
@@ -48,7 +51,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is searched. `input_gradients` asks for bw also where training needs none (the first layer)."""
+    """What is searched. `input_gradients` asks for bw also where training needs none (the first layer).
+
+    Raises `InputError` where nothing is, and for `constraints` that suit neither the accelerator nor any layer.
+    """
 
     network: Network
     accelerator: Accelerator
@@ -56,13 +62,14 @@ class Plan:
     phases: tuple[Phase, ...] = tuple(Phase)
     metric: str = METRICS[0]
     top: int = TOP
-    seed: int = 0
     input_gradients: bool = False
+    constraints: Constraints = UNCONSTRAINED
 
     def __post_init__(self) -> None:
         if not self.tasks:
             asked = ", ".join(self.phases)
             raise InputError(f"no layer of '{self.network.name}' has a phase {asked}", hint=self._hint())
+        check(self.constraints, self.accelerator, (problem.einsum for problem in self.problems))
 
     def _hint(self) -> str:
         skipped = any(layer.phases() != layer.phases(input_gradients=True) for layer in self.network)
@@ -81,7 +88,8 @@ class Plan:
         )
 
     def _problem(self, part: Part, partitioning: Partitioning) -> Problem:
-        return Problem(part.einsum, self.accelerator, partitioning, self.metric, self.top, self.seed)
+        constraints = self.constraints
+        return Problem(part.einsum, self.accelerator, partitioning, self.metric, self.top, constraints)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -151,6 +159,7 @@ def run(
         stopped = Stop.interrupted
     except WorkersLostError:
         stopped = Stop.workers
-    if stopped is None and len(outcomes) < len(plan.problems):
+    cut = any(isinstance(o, Solution) and not o.certificate.optimal for o in outcomes.values())
+    if stopped is None and (cut or len(outcomes) < len(plan.problems)):
         stopped = Stop.timeout
     return Run(plan, outcomes, stopped, time.monotonic() - start)

@@ -1,4 +1,4 @@
-"""The best mappings met so far: distinct in what they do, ordered by metric, ties by text."""
+"""The best mappings met so far: distinct in what they do, ordered by metric, then energy, cycles and text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from mapper.mapping.loopnest import Ints, Nests
 METRICS = ("edp", "energy", "cycles")
 """What a search minimises: energy-delay product, energy or latency."""
 
-TIES = 32
-"""Mappings of one batch whose texts are compared, at most, in a search that proves nothing."""
-
 
 def metric_values(costs: Costs, metric: str) -> Floats:
     """Values to minimise; infinite where the mapping does not fit."""
@@ -29,44 +26,53 @@ def metric_values(costs: Costs, metric: str) -> Floats:
 
 @dataclass(frozen=True, order=True)
 class Candidate:
-    """A mapping and its value; the text decides between equals."""
+    """A mapping and its value; energy, cycles, then the text decide between equals."""
 
     value: float
+    energy_pj: float
+    cycles: int
     text: str
     nests: Nests = field(compare=False)
 
 
 class Pool:
-    """Keeps the `top` best mappings offered. Equal factors at equal costs are one mapping: the first text wins."""
+    """Keeps the `top` best mappings offered.
+
+    Mappings with the same factors and kept tensors whose counts agree for every tensor and level are one: only the
+    order of their loops differs, to no effect. The first text stands for all of them.
+    """
 
     def __init__(self, metric: str, top: int, level_names: tuple[str, ...], open_levels: tuple[int, ...]) -> None:
         self.metric, self.top = metric, top
         self.level_names, self.open_levels = level_names, open_levels
-        self.evaluated = self.infeasible = 0
-        self.every_tie = False
         self._best: dict[tuple[object, ...], Candidate] = {}
 
     @property
-    def worst(self) -> float:
-        """What a mapping must beat to enter."""
-        return max(c.value for c in self._best.values()) if len(self._best) >= self.top else np.inf
+    def full(self) -> bool:
+        return len(self._best) >= self.top
 
-    def offer(self, nests: Nests, costs: Costs) -> Floats:
-        """Count and keep what is good enough; returns the metric's values."""
+    @property
+    def worst(self) -> tuple[float, float]:
+        """(metric, energy) that a mapping must reach to enter; infinite while there is room."""
+        if not self.full:
+            return (np.inf, np.inf)
+        last = max(self._best.values())
+        return (last.value, last.energy_pj)
+
+    def offer(self, nests: Nests, costs: Costs, counts: Ints, most_cycles: float = np.inf) -> None:
+        """Keep the mappings that are good enough; `counts` has a row of words per mapping."""
         values = metric_values(costs, self.metric)
-        self.evaluated += len(nests)
-        self.infeasible += int((~costs.feasible).sum())
-        promising = np.flatnonzero(costs.feasible & (values <= self.worst))
-        # All of an enumeration are compared by text too; a heuristic looks at enough of each batch.
-        most = len(promising) if self.every_tie else max(TIES, self.top)
-        for row in promising[np.argsort(values[promising], kind="stable")][:most]:
-            self._keep(nests, int(row), costs, float(values[row]))
-        return values
+        usable = costs.feasible & (costs.cycles <= most_cycles) & (values <= self.worst[0])
+        promising = np.flatnonzero(usable)
+        for row in promising[np.lexsort((costs.energy_pj[promising], values[promising]))]:
+            if (values[row], costs.energy_pj[row]) <= self.worst:
+                self._keep(nests, int(row), costs, float(values[row]), counts[row].tobytes())
 
-    def _keep(self, nests: Nests, row: int, costs: Costs, value: float) -> None:
+    def _keep(self, nests: Nests, row: int, costs: Costs, value: float, counts: bytes) -> None:
         one = nests.take(np.array([row]))
-        candidate = Candidate(value, str(one.nest(0, self.level_names, self.open_levels)), one)
-        key = (_factors(one), one.keeps, int(costs.cycles[row]), float(costs.energy_pj[row]))
+        text = str(one.nest(0, self.level_names, self.open_levels))
+        candidate = Candidate(value, float(costs.energy_pj[row]), int(costs.cycles[row]), text, one)
+        key = (_factors(one), one.keeps, counts)
         if key not in self._best or candidate < self._best[key]:
             self._best[key] = candidate
         if len(self._best) > self.top:

@@ -19,13 +19,21 @@ class Certificate:
     """What was looked at: `optimal` only where every mapping of the space was evaluated or excluded by proof.
 
     `mapspace_size` counts mappings (distinct texts), `evaluated` those costed, `infeasible` those of them that do
-    not fit.
+    not fit. `gap` is how much better than the best one found a mapping might still be, as a share: 0 if
+    optimal. `interrupted`: by Ctrl-C.
     """
 
     optimal: bool
     mapspace_size: int
     evaluated: int
     infeasible: int
+    gap: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def excluded(self) -> int:
+        """Mappings that were not costed: they exceed a buffer, do the same as one that was, or are worse by a bound."""
+        return self.mapspace_size - self.evaluated
 
 
 @dataclass(frozen=True)

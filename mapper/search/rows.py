@@ -11,8 +11,8 @@ from mapper.workload.einsum import ROLES
 
 Row = dict[str, object]
 
-METRIC_COLUMNS = {"edp": "edp_pj_cycles", "energy": "energy_pj", "cycles": "cycles"}
-"""The column, and the attribute of `Evaluation`, that each metric minimises."""
+METRIC_COLUMNS = {"edp": "edp_pj_cycles", "energy": "energy_pj", "cycles": "cycles", "pareto": "edp_pj_cycles"}
+"""The column, and the attribute of `Evaluation`, that each metric minimises; a front starts at its least EDP."""
 
 BALANCED = 1.0
 """Imbalance of dense compute: every PE has the same work."""
@@ -42,6 +42,7 @@ def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
         "edp_pj_cycles": found.edp_pj_cycles,
         "bound_by": found.bound_by,
         "optimal": certificate.optimal,
+        "gap": certificate.gap,
         "mapspace_size": certificate.mapspace_size,
         "evaluated": certificate.evaluated,
         **_ratios(found),

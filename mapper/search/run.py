@@ -1,62 +1,21 @@
-"""Search one layer: every part of a phase under one partitioning, ranked.
-
-`solve` is the unit of work: one einsum, one accelerator, one partitioning. It is deterministic: the seed of a problem
-comes from its text, so that the order in which problems are solved, or on how many processes, changes nothing.
-"""
+"""Search one layer: every part of a phase under one partitioning, ranked."""
 
 from __future__ import annotations
 
-import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from pathlib import Path
 
 from mapper.arch import Accelerator
 from mapper.cost.given import accelerator_of, check_layer
-from mapper.cost.single import evaluate_one
 from mapper.errors import InfeasibleError, InputError, expect
 from mapper.mapping.partitioning import Partitioning, parse_partitioning
-from mapper.search.descent import Descent
-from mapper.search.pool import METRICS, Pool
-from mapper.search.result import Certificate, Ranked, Ranking, SearchResult
-from mapper.search.space import Mapspace
+from mapper.search.constraint_checks import check
+from mapper.search.constraint_text import constraints_from
+from mapper.search.constraints import UNCONSTRAINED, Constraints
+from mapper.search.pool import METRICS
+from mapper.search.result import Ranking, SearchResult
+from mapper.search.solve import TOP, Problem, Solution, infeasible, solve
 from mapper.workload import Einsum, EinsumLayer, Layer, Part, Phase
-
-TOP = 5
-"""Mappings in a ranking by default."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One search: what identical layers share."""
-
-    einsum: Einsum
-    accelerator: Accelerator
-    partitioning: Partitioning
-    metric: str = METRICS[0]
-    top: int = TOP
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The best mappings found for a problem, best first; empty where none fits."""
-
-    ranked: tuple[Ranked, ...]
-    certificate: Certificate
-
-
-def solve(problem: Problem) -> Solution:
-    """Search one problem."""
-    space = Mapspace(problem.einsum, problem.accelerator, problem.partitioning)
-    accelerator = problem.accelerator
-    pool = Pool(problem.metric, problem.top, accelerator.level_names, accelerator.open_levels)
-    # Nothing of the hardware: designs that are compared start from the same random mappings.
-    text = f"{problem.einsum.text}|{problem.partitioning}|{problem.seed}"
-    complete = Descent(space, pool, zlib.crc32(text.encode())).run()
-    certificate = Certificate(complete, space.size, pool.evaluated, pool.infeasible)
-    best = enumerate(pool.best(), start=1)
-    return Solution(
-        tuple(Ranked(rank, evaluate_one(c.nests, accelerator), certificate) for rank, c in best), certificate
-    )
 
 
 def ranking(problem: Problem, solution: Solution, layer: Layer, part: Part) -> Ranking:
@@ -81,12 +40,14 @@ def search(
     partitioning: Partitioning | str,
     metric: str = METRICS[0],
     top: int = TOP,
-    seed: int = 0,
+    constraints: Constraints | str | Path | Sequence[str | Path] = UNCONSTRAINED,
 ) -> SearchResult:
     """The best mappings of one phase of a layer (or of an einsum), one `Ranking` per part.
 
     `arch` is an accelerator or what `load_arch` takes; `partitioning` is a name such as "KN" or "any"; `metric` is
-    edp, energy or cycles. Raises `InfeasibleError` where no mapping fits, `InputError` for arguments.
+    edp, energy, cycles or pareto (all mappings that none beats in both energy and cycles). `constraints` are text such
+    as "GLB: C<=8 | X: K=16", the path of a YAML file, a list of those, or what `mapper.parse_constraints` returns.
+    Raises `InfeasibleError` where no mapping fits, `InputError` for arguments.
     """
     accelerator = accelerator_of(arch)
     check_layer(layer)
@@ -94,23 +55,22 @@ def search(
     if top < 1:
         raise InputError(f"top is {top}; a ranking has 1 mapping or more", where="top", hint="1")
     layer = EinsumLayer(name=layer.name, einsum=layer) if isinstance(layer, Einsum) else layer
+    parts, asked = layer.parts(phase), constraints_from(constraints)
+    check(asked, accelerator, (part.einsum for part in parts))
     rankings = []
-    for part in layer.parts(phase):
+    for part in parts:
         spread = _partitioning(partitioning, part.einsum)
-        problem = Problem(part.einsum, accelerator, spread, metric, top, seed)
-        solution = solve(problem)
-        if not solution.ranked:
-            reason = no_mapping(accelerator, solution.certificate)
-            raise InfeasibleError(f"{layer.label} {part.phase} {part.label} {spread}: {reason}")
+        problem = Problem(part.einsum, accelerator, spread, metric, top, asked)
+        try:
+            solution = solve(problem)
+            if not solution.ranked:
+                raise infeasible(problem)
+        except InfeasibleError as error:
+            reason = f"{layer.label} {part.phase} {part.label} {spread}: {error}"
+            raise InfeasibleError(reason, error.reasons, error.diagnosis) from None
         rankings.append(ranking(problem, solution, layer, part))
     return SearchResult(tuple(rankings))
 
 
 def _partitioning(given: Partitioning | str, einsum: Einsum) -> Partitioning:
     return given if isinstance(given, Partitioning) else parse_partitioning(given, einsum.dimensions)
-
-
-def no_mapping(accelerator: Accelerator, certificate: Certificate) -> str:
-    """The reason where no mapping fits."""
-    tried = f"{certificate.infeasible:,} of {certificate.evaluated:,} mappings tried exceed a buffer"
-    return f"no mapping fits {accelerator.name} ({tried})"

@@ -3,7 +3,7 @@
 Chains of different dimensions combine freely except where they share an axis, and a combination has
 `product over levels of (loops there)!` orders. So one table is enough: combinations so far by the number of loops in
 each level and by the lanes taken on each shared axis; every dimension is convolved into it (loops add, lanes
-multiply).
+multiply). Loops that the constraints want outermost in a level are not counted as loops there: they have one place.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapper.errors import InputError
-from mapper.workload.einsum import divisors
 
 if TYPE_CHECKING:
     from mapper.search.space import Mapspace, Place
@@ -29,11 +28,13 @@ MOST_STRUCTURES = 2**20
 """Choices of kept tensors times loop orders that a search looks at."""
 
 Signature = tuple[tuple[int, ...], tuple[int, ...]]
-"""Of a chain: for each level whether it loops there (0 or 1); for each shared axis its lanes."""
+"""Of a chain: for each level whether it has a loop there that may be moved (0 or 1); for each shared axis its lanes."""
 
 
 def count_mappings(space: Mapspace) -> int:
     """Distinct mappings of `space` (texts), lanes within their axes, whether they fit the buffers or not."""
+    if space.barred:
+        return 0
     shared = [axis for axis in space.axes() if sum(axis in space.places(d) for d in space.looped) > 1]
     levels, widths = len(space.accelerator.levels), [space.lanes(axis) for axis in shared]
     # Before anything is counted: many levels have many chains, too.
@@ -79,21 +80,20 @@ def _check_structures(space: Mapspace) -> None:
 
 def signatures(space: Mapspace, dimension: str, shared: list[Place]) -> Counter[Signature]:
     """How many chains of `dimension` have each signature."""
-    from mapper.search.space import lane_choices
-
     places, levels = space.places(dimension), range(len(space.accelerator.levels))
+    movable = [dimension not in space.prefix(level) for level in levels]
 
     @cache
     def below(at: int, left: int, uneven: bool) -> Counter[tuple[int, ...]]:
         """Chains of the places up to `at`: whether they loop, or how many lanes they take, in each."""
         if at == 0:
-            return Counter({(int(left > 1),): 1})
+            return Counter({(int(left > 1 and movable[0]),): 1} if left in space.allowed(places[0], dimension) else {})
         out: Counter[tuple[int, ...]] = Counter()
-        temporal, tracked = places[at][1] == "t", places[at] in shared
-        for factor in divisors(left) if temporal else lane_choices(left, space.lanes(places[at]), False):
+        level, temporal, tracked = places[at][0], places[at][1] == "t", places[at] in shared
+        for factor in space.factors(places[at], dimension, left):
             idle = left % factor != 0
             if not (idle and uneven):
-                mark = int(factor > 1) if temporal else factor if tracked else 1
+                mark = int(factor > 1 and movable[level]) if temporal else factor if tracked else 1
                 for rest, n in below(at - 1, -(-left // factor), uneven or idle).items():
                     out[(*rest, mark)] += n
         return out

@@ -123,7 +123,7 @@ def wide_space() -> Mapspace:
 @cache
 def wide_chains(dimension: str) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     """Chains of a dimension of `WIDE`: 16 lanes of X for K, which leaves the others Y."""
-    chains = wide_space().chains(dimension, dominant=False)
+    chains = wide_space().chains(dimension)
     place = wide_space().places(dimension)
     x, y = place.index((1, "x")), place.index((1, "y"))
     chosen = (chains[:, x] == 16) & (chains[:, y] == 1) if dimension == "K" else chains[:, x] == 1

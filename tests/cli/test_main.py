@@ -18,8 +18,7 @@ from mapper.cli import options
 from mapper.cli.main import COMMANDS, Commands, cli
 from mapper.errors import InfeasibleError, InputError
 from mapper.report import FORMATS
-from mapper.search.pool import METRICS
-from mapper.search.run import TOP
+from mapper.search.solve import ASKED, TOP
 
 HEAVY = {"numpy", "pandas", "networkx", "scipy", "pydantic", "ruamel.yaml"}
 
@@ -93,5 +92,5 @@ def test_a_request_to_end_is_taken_like_ctrl_c(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_words_of_options_are_those_of_the_layers_below() -> None:
-    assert (options.METRICS, options.TOP) == (METRICS, TOP)
+    assert (options.METRICS, options.TOP) == (ASKED, TOP)
     assert tuple(FORMATS) == options.FORMATS

@@ -11,7 +11,7 @@ import pytest
 
 from mapper.errors import InfeasibleError, InputError
 from mapper.runs import Stop, WorkersLostError, executor, run
-from mapper.search.run import Problem, Solution, solve
+from mapper.search.solve import Problem, Solution, solve
 from mapper.workload import Phase
 from tests import tiny
 
@@ -64,7 +64,8 @@ def test_a_problem_without_a_mapping_does_not_stop_the_others(folder: Path) -> N
     ((task, error),) = found.failures
     assert task.layer.name == "does_not"
     assert isinstance(error, InfeasibleError)
-    assert error.reasons["exceed a buffer"] > 0
+    assert error.diagnosis is not None
+    assert error.reasons == {"RF": error.diagnosis.tilings}
     assert not found.unfinished
 
 
@@ -73,7 +74,7 @@ def test_a_problem_that_cannot_be_costed_does_not_stop_the_others(
 ) -> None:
     plan = tiny.plan(folder)
 
-    def fails(problem: Problem) -> Solution:
+    def fails(problem: Problem, _deadline: float | None) -> Solution:
         if problem is plan.problems[0]:
             raise InputError("counts leave 63 bits")
         return solve(problem)
@@ -134,7 +135,7 @@ def test_workers_end_when_the_main_process_is_killed() -> None:
 
 
 def test_a_run_that_loses_its_workers_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(_problem: Problem) -> Solution:
+    def lost(_problem: Problem, _deadline: float | None) -> Solution:
         raise KeyboardInterrupt if interrupts else WorkersLostError("a worker process ended by itself")
 
     monkeypatch.setattr(executor, "attempt", lost)

@@ -1,4 +1,4 @@
-"""Small mapspaces are enumerated: the ranking is the one that brute force finds, and only then is it called optimal."""
+"""Searches from Python: small rankings by hand-made machines are those of an enumeration, and say what they are."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import pytest
 
 from mapper.arch import Accelerator
 from mapper.mapping import parse_partitioning
-from mapper.search.descent import EXHAUSTIVE
 from mapper.search.pool import METRICS
+from mapper.search.rows import METRIC_COLUMNS
 from mapper.search.run import search
+from mapper.search.solve import ASKED, Problem
 from mapper.search.space import Mapspace
 from mapper.workload import Conv2d, Einsum, Linear
 from tests.machines import array, level, machine
-from tests.search import brute
+from tests.search import exhaustive
 
 TWO = machine(level("DRAM", pj=100.0, shared=2.0), level("BUF", words=9))
 ROW = machine(level("DRAM", pj=100.0, shared=1.0, x=4), level("BUF", words=6))
@@ -27,26 +28,25 @@ PROBLEMS: list[tuple[str, Accelerator, str]] = [
     ("Z[M,N] += A[M,K] * B[K,N]; M=2 N=2 K=1", BYPASS, "MN"),
     ("Z[M] += A[M,K] * B[K]; M=7 K=2", GRID, "MM"),
     ("Z[M] += A[M] * B[M]; M=12", GRID, "any"),
+    ("Z[M,N] += A[M,K] * B[K,N]; M=1 N=1 K=1", GRID, "any"),
+    ("Z[M,N] += A[M,K] * B[K,N]; M=4 N=2 K=3", machine(level("DRAM", pj=100.0, x=3)), "any"),
 ]
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ASKED)
 @pytest.mark.parametrize(("text", "arch", "partitioning"), PROBLEMS)
-def test_the_top_of_a_small_mapspace_is_what_brute_force_ranks(
+def test_the_top_of_a_small_mapspace_is_what_an_enumeration_ranks(
     text: str, arch: Accelerator, partitioning: str, metric: str
 ) -> None:
     einsum, top = Einsum.parse(text), 8
     spread = parse_partitioning(partitioning, einsum.dimensions)
-    expected = brute.best(einsum, arch, spread, metric, top)
+    expected = exhaustive.answer(Problem(einsum, arch, spread, metric, top))
     found = search(einsum, arch, partitioning=spread, metric=metric, top=top)
-    attribute = {"edp": "edp_pj_cycles", "energy": "energy_pj", "cycles": "cycles"}[metric]
-    values = [float(getattr(ranked.evaluation, attribute)) for ranked in found]
-    assert values == pytest.approx([entry.value for entry in expected], rel=1e-12)
-    assert [str(ranked.mapping) for ranked in found] == [entry.text for entry in expected]
+    assert [exhaustive.entry_of(ranked.evaluation, metric) for ranked in found] == expected
     assert [ranked.rank for ranked in found] == list(range(1, len(found) + 1))
     certificate = found.only.certificate
-    assert certificate.optimal
-    assert certificate.evaluated == certificate.mapspace_size == Mapspace(einsum, arch, spread).size
+    assert (certificate.optimal, certificate.gap) == (True, 0.0)
+    assert certificate.mapspace_size == Mapspace(einsum, arch, spread).size
 
 
 def test_rank_1_is_the_same_however_many_ranks_are_asked_for() -> None:
@@ -56,31 +56,23 @@ def test_rank_1_is_the_same_however_many_ranks_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_a_large_mapspace_is_not_called_optimal_and_its_ranking_fits_and_is_sorted(metric: str) -> None:
+def test_a_large_mapspace_is_ranked_to_the_proof_though_few_of_its_mappings_are_costed(metric: str) -> None:
     layer = Linear(C=24, K=16, N=10)
     found = search(layer, array(4, 4, words=24, shared=4.0), partitioning="CK", metric=metric, top=5)
     certificate = found.only.certificate
-    assert not certificate.optimal
-    assert certificate.mapspace_size > EXHAUSTIVE
-    attribute = {"edp": "edp_pj_cycles", "energy": "energy_pj", "cycles": "cycles"}[metric]
-    values = [getattr(ranked.evaluation, attribute) for ranked in found]
+    assert certificate.optimal
+    assert certificate.evaluated < certificate.mapspace_size / 20
+    values = [getattr(ranked.evaluation, METRIC_COLUMNS[metric]) for ranked in found]
     assert values == sorted(values)
     assert len({str(ranked.mapping) for ranked in found}) == 5
     assert all(ranked.evaluation.fits for ranked in found)
-    assert not any(ranked.certificate.optimal for ranked in found)
+    assert all(ranked.certificate == certificate for ranked in found)
 
 
 def test_the_same_search_twice_gives_the_same_texts() -> None:
     layer = Linear(C=24, K=16, N=10)
-    runs = [search(layer, array(4, 4, words=24), partitioning="KN", seed=3, top=5) for _ in range(2)]
-    assert not runs[0].only.certificate.optimal
+    runs = [search(layer, array(4, 4, words=24), partitioning="KN", top=5) for _ in range(2)]
     assert runs[0].to_frame().equals(runs[1].to_frame())
-
-
-def test_the_seed_changes_nothing_where_everything_is_enumerated() -> None:
-    einsum = Einsum.parse(PROBLEMS[1][0])
-    runs = [search(einsum, ROW, partitioning="any", seed=seed, top=5) for seed in (0, 1, 2)]
-    assert len({tuple(str(ranked.mapping) for ranked in run) for run in runs}) == 1
 
 
 def test_every_part_of_a_phase_is_ranked() -> None:

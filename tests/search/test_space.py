@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import pytest
 
@@ -67,27 +68,53 @@ def test_every_mapping_of_the_space_is_an_execution(text: str, arch: Accelerator
 
 
 @pytest.mark.parametrize(("text", "arch", "partitioning"), PROBLEMS)
-@pytest.mark.parametrize("dominant", [False, True])
-def test_every_chain_covers_its_bound(text: str, arch: Accelerator, partitioning: str, dominant: bool) -> None:
+def test_every_chain_covers_its_bound(text: str, arch: Accelerator, partitioning: str) -> None:
     found = space(text, arch, partitioning)
     for dimension in found.looped:
         places = found.places(dimension)
-        rows = [tuple(row) for row in found.chains(dimension, dominant).tolist()]
+        rows = [tuple(row) for row in found.chains(dimension).tolist()]
         assert len(set(rows)) == len(rows)
         for row in rows:
             assert brute.covers(dict(zip(places, row, strict=True)), found.einsum.extent[dimension]), row
 
 
-def test_dominant_chains_take_the_fewest_lanes_for_their_rounds() -> None:
-    assert lane_choices(7, 16, dominant=True) == [1, 2, 3, 4, 7]
-    assert lane_choices(7, 4, dominant=True) == [1, 2, 3, 4]
-    assert lane_choices(1000, 16, dominant=True) == list(range(1, 17))
-    assert lane_choices(7, 16, dominant=False) == list(range(1, 8))
-    assert lane_choices(1, 16, dominant=False) == [1]
-    for tiles, lanes in itertools.product(range(1, 30), range(1, 20)):
-        rounds = {-(-tiles // count) for count in lane_choices(tiles, lanes, dominant=False)}
-        fewest = [-(-tiles // count) for count in lane_choices(tiles, lanes, dominant=True)]
-        assert sorted(rounds, reverse=True) == fewest
+def one_by_one(found: Mapspace, dimension: str) -> list[tuple[int, ...]]:
+    """Chains by recursion, the innermost place chosen first: what `Mapspace.chains` does for all at once."""
+    places = found.places(dimension)
+
+    def extend(at: int, left: int, uneven: bool) -> Iterator[tuple[int, ...]]:
+        if at == 0:
+            yield (left,)
+        elif places[at][1] == "t":
+            for factor in divisors(left):
+                yield from ((*rest, factor) for rest in extend(at - 1, left // factor, uneven))
+        else:
+            for count in lane_choices(left, found.lanes(places[at])):
+                idle = left % count != 0
+                if not (idle and uneven):
+                    yield from ((*rest, count) for rest in extend(at - 1, -(-left // count), uneven or idle))
+
+    return list(extend(len(places) - 1, found.einsum.extent[dimension], False))
+
+
+FIVE = machine(level("A"), level("B", x=16), level("C"), level("D", y=12), level("E"))
+
+DEEP_PROBLEM = ("O[K,P] += W[K,C,R] * I[C,P+R]; K=360 C=97 P=28 R=3", FIVE, "any")
+
+
+@pytest.mark.parametrize(("text", "arch", "partitioning"), [*PROBLEMS, DEEP_PROBLEM])
+def test_chains_are_those_of_a_recursion_in_its_order(text: str, arch: Accelerator, partitioning: str) -> None:
+    found = space(text, arch, partitioning)
+    for dimension in found.looped:
+        rows = found.chains(dimension)
+        assert [tuple(row) for row in rows.tolist()] == one_by_one(found, dimension)
+        assert (str(rows.dtype), rows.shape[1]) == ("int64", len(found.places(dimension)))
+
+
+def test_no_dimension_takes_more_lanes_than_it_has_tiles() -> None:
+    assert lane_choices(7, 16) == list(range(1, 8))
+    assert lane_choices(1000, 16) == list(range(1, 17))
+    assert lane_choices(1, 16) == [1]
 
 
 def test_divisors_are_all_of_them_in_order() -> None:

@@ -1,0 +1,176 @@
+"""Energy and port cycles as sums of words: what a bound on words says about cost.
+
+A *flow* is one tensor on its way from a level that keeps it to the next that does, or to compute. Of each flow two
+counts matter: words *served* (a word that several children take at once is read once) and words *entered* (each
+child's counted). Every cost is linear in them: for operands reads are served and fills entered; for the accumulated
+tensor updates are served, drains entered, and refills follow from both (`mapper.counts.traffic`).
+
+Where the width of a word depends on the loops (final or partial sums), the smaller one is taken: a form is exact or
+too low, never too high.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from mapper.arch.accelerator import Accelerator
+from mapper.cost.energy import leakages_pj_per_cycle
+from mapper.cost.latency import port_bandwidths
+from mapper.workload.einsum import Einsum, Tensor
+
+Keeps = tuple[frozenset[str], ...]
+
+
+class Side(IntEnum):
+    """Which count of a flow: words read once for all that take them, or by each."""
+
+    served = 0
+    entered = 1
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A tensor between `parent` and `level`, both of which keep it; past the last level is compute."""
+
+    name: str
+    parent: int
+    level: int
+    tensor: Tensor = field(compare=False)
+
+
+Key = tuple[Flow, Side]
+
+
+@dataclass(frozen=True)
+class Form:
+    """`constant + sum of weight * words`."""
+
+    constant: float
+    weights: dict[Key, float]
+
+    def of(self, flow: Flow) -> tuple[float, float]:
+        """Weights of the words served and entered."""
+        return self.weights.get((flow, Side.served), 0.0), self.weights.get((flow, Side.entered), 0.0)
+
+
+def flows(einsum: Einsum, keeps: Keeps) -> tuple[Flow, ...]:
+    """Every flow under the kept tensors, tensors in order, outermost first."""
+    out = []
+    for tensor in einsum.tensors:
+        kept = [level for level, names in enumerate(keeps) if level == 0 or tensor.name in names]
+        out += [Flow(tensor.name, a, b, tensor) for a, b in itertools.pairwise([*kept, len(keeps)])]
+    return tuple(out)
+
+
+def _only_padding(einsum: Einsum, flow: Flow) -> bool:
+    """Whether level 0 serves nothing of an operand: a rank that never moves stands on padding."""
+    if flow.parent or flow.tensor is einsum.output:
+        return False
+    for place, rank in enumerate(flow.tensor.ranks):
+        window = flow.tensor.window(place)
+        if window and all(einsum.extent[t.dimension] == 1 for t in rank) and not window[0] <= 0 < window[1]:
+            return True
+    return False
+
+
+def output_words(einsum: Einsum) -> int:
+    """|Z|: distinct words of the accumulated tensor."""
+    words = 1
+    for dimension in einsum.output.dimensions:
+        words *= einsum.extent[dimension]
+    return words
+
+
+def energy_form(einsum: Einsum, accelerator: Accelerator, keeps: Keeps) -> Form:
+    """Picojoules, leakage apart."""
+    weights: dict[Key, float] = defaultdict(float)
+    constant = einsum.points * accelerator.compute.energy_pj
+    levels = accelerator.levels
+    for flow in flows(einsum, keeps):
+        if flow.tensor is not einsum.output:
+            bits = accelerator.operand_bits(flow.tensor)
+            served = 0 if _only_padding(einsum, flow) else bits
+            weights[flow, Side.served] += served * levels[flow.parent].buffer(flow.tensor).energies.read
+            if flow.level < len(levels):
+                weights[flow, Side.entered] += bits * levels[flow.level].buffer(flow.tensor).energies.write
+    constant += _output_energy(einsum, accelerator, keeps, weights)
+    return Form(constant, dict(weights))
+
+
+def _output_energy(einsum: Einsum, accelerator: Accelerator, keeps: Keeps, weights: dict[Key, float]) -> float:
+    """Add the weights of the accumulated tensor; returns its constant.
+
+    A flow's refills are `served - z(parent)`, where z(parent) is |Z| plus `entered - served` of every flow above.
+    """
+    tensor, levels, distinct = einsum.output, accelerator.levels, output_words(einsum)
+    final, partial = accelerator.operand_bits(tensor), accelerator.partial_sum_bits
+    constant = 0.0
+    above: list[Flow] = []
+    for flow in (f for f in flows(einsum, keeps) if f.tensor is tensor):
+        parent = levels[flow.parent].buffer(tensor).energies
+        narrower = max(partial - final, 0) if flow.parent else partial - final
+        refill = partial * parent.read
+        if flow.level < len(levels):
+            child = levels[flow.level].buffer(tensor).energies
+            refill += partial * child.write
+            weights[flow, Side.entered] += min(final, partial) * child.drain
+        weights[flow, Side.served] += partial * parent.write + refill
+        constant -= distinct * (narrower * parent.write + refill)
+        for outer in above:
+            weights[outer, Side.entered] -= refill
+            weights[outer, Side.served] += refill
+        above.append(flow)
+    return constant
+
+
+def leakage_pj_per_cycle(accelerator: Accelerator) -> float:
+    """Leakage of everything, used or not."""
+    return sum(leakages_pj_per_cycle(accelerator).values())
+
+
+def port_forms(einsum: Einsum, accelerator: Accelerator, keeps: Keeps) -> tuple[Form, ...]:
+    """Cycles of every limited port, at least: the mean over instances, and refills only where they are certain."""
+    out = []
+    for index, level in enumerate(accelerator.levels):
+        for buffer in level.buffers:
+            for port, bandwidth in port_bandwidths(buffer):
+                constant, weights = 0.0, dict[Key, float]()
+                share = 1.0 / (float(bandwidth) * accelerator.instances[index])
+                for key, bits in _port_bits(einsum, accelerator, keeps, index, port):
+                    if key[0].tensor.role in buffer.roles and bits > 0:
+                        weights[key] = weights.get(key, 0.0) + bits * share
+                if index == 0 and einsum.output.role in buffer.roles:
+                    constant = _first_visits(einsum, accelerator, port) * share
+                if weights:
+                    out.append(Form(constant, weights))
+    return tuple(out)
+
+
+def _port_bits(
+    einsum: Einsum, accelerator: Accelerator, keeps: Keeps, level: int, port: str
+) -> Iterator[tuple[Key, float]]:
+    """Bits per word that a port of `level` carries for each count."""
+    reads, writes = port in ("read", "shared"), port in ("write", "shared")
+    for flow in flows(einsum, keeps):
+        final, partial = accelerator.operand_bits(flow.tensor), accelerator.partial_sum_bits
+        accumulated = flow.tensor is einsum.output
+        if flow.parent == level:
+            if not accumulated:
+                yield (flow, Side.served), final * reads * (not _only_padding(einsum, flow))
+            elif level == 0:
+                yield (flow, Side.served), partial * (reads + writes)
+            else:
+                yield (flow, Side.served), min(final, partial) * writes
+        if flow.level == level and not accumulated:
+            yield (flow, Side.entered), final * writes
+
+
+def _first_visits(einsum: Einsum, accelerator: Accelerator, port: str) -> float:
+    """Bits at level 0 that `served` counts too many: first visits read nothing, last updates are final."""
+    final, partial = accelerator.operand_bits(einsum.output), accelerator.partial_sum_bits
+    reads, writes = port in ("read", "shared"), port in ("write", "shared")
+    return -output_words(einsum) * (partial * reads + (partial - final) * writes)
