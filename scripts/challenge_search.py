@@ -62,7 +62,7 @@ LEAST, MOST = 0.75, 3.0
 
 COLUMNS = (
     ("", 3),
-    ("problem", -78),
+    ("problem", -88),
     ("mapspace", 9),
     ("optimal", 7),
     ("solve s", 8),

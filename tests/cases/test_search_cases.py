@@ -383,6 +383,11 @@ def check_cut(found: list[dict[str, str]]) -> None:
     assert len({row["layer"] for row in found}) < HARD
 
 
+def _interruptible() -> None:
+    """Take Ctrl-C again: a test run in the background of a shell ignores it, and so would what it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def long_run(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start a long search as a process of its own group, as a shell does; it and its workers end with the test."""
@@ -394,7 +399,14 @@ def long_run(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
         pipe = subprocess.PIPE
         process = subprocess.Popen(
-            command, cwd=tmp_path, env=path, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+            command,
+            cwd=tmp_path,
+            env=path,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            start_new_session=True,
+            preexec_fn=_interruptible,
         )
         started.append(process)
         return process
