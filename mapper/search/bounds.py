@@ -337,7 +337,8 @@ class Bounds(Words):
         for flow, effect in self._effects(made, level):
             if effect.kind != "fixed":
                 terms = self.terms(flow, effect, outer, at)
-                if effect.kind != "moved":
+                # What the rows at `level` decide alone is in `inner`.
+                if effect.kind == "slid" or (effect.kind == "reused" and outer):
                     cost = cost + self._value(terms, rows, outer)
                 if effect.shared and not effect.deep:
                     cost = cost + self._not_saved(flow, effect, rows, outer)

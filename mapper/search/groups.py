@@ -75,8 +75,9 @@ class State:
 
     `tile[tensor]`: words of its tile. `moved[flow, side]`: factor of the words into this level, every step counted.
     `slid[flow, side]`: only the sliding ranks' part of it. `reused[flow, side]`: factor of the words into some level
-    further in, the loops of this level and of all from here to there left out (without sliding ranks). `cycles`: steps
-    of compute, at the innermost level. `reduced`: 1 where a reduction stands further out, 0 where none does.
+    further in, the loops of this level and of all from here to there left out (without sliding ranks), and
+    `start[flow, side]` with all loops left out, at level 1. `cycles`: steps of compute, at the innermost level.
+    `reduced`: 1 where a reduction stands further out, 0 where none does.
     """
 
     size: int
@@ -84,6 +85,7 @@ class State:
     moved: dict[Key, Floats]
     slid: dict[Key, Floats]
     reused: dict[Key, Floats]
+    start: dict[Key, Floats]
     cycles: Floats | None
     reduced: Floats
 
@@ -216,6 +218,8 @@ class GroupTable:
                     columns["slid", key] = ranks if self.slides[flow.tensor.name] else np.ones(self.size)
             if level < flow.level < self.levels:
                 columns["reused", key] = steps[level] if self.slides[flow.tensor.name] else ranks * steps[level]
+            if level == 1 and flow.level < self.levels:
+                columns["start", key] = steps[0] if self.slides[flow.tensor.name] else ranks * steps[0]
         if innermost:
             columns["cycles", ""] = self._cycles()
         columns["reduced", ""] = self._reduced(level)
@@ -226,8 +230,10 @@ class GroupTable:
         def pick(kind: str) -> dict[Any, Floats]:
             return {name: table[first, i] for i, (found, name) in enumerate(columns) if found == kind}
 
-        tile, moved, slid, reused = (pick(kind) for kind in ("tile", "moved", "slid", "reused"))
-        self.states[level] = State(len(first), tile, moved, slid, reused, pick("cycles").get(""), pick("reduced")[""])
+        tile, moved, slid, reused, start = (pick(kind) for kind in ("tile", "moved", "slid", "reused", "start"))
+        self.states[level] = State(
+            len(first), tile, moved, slid, reused, start, pick("cycles").get(""), pick("reduced")[""]
+        )
 
     def _reduced(self, level: int) -> Floats:
         """Whether a reduction loop stands above `level`; of no interest where finished outputs have the same width."""

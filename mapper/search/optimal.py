@@ -34,7 +34,7 @@ from mapper.search.pool import Pool
 from mapper.search.quick import Quick
 from mapper.search.space import Mapspace
 
-BATCH = 512
+BATCH = 128
 """Mappings costed at a time."""
 FIRST_BUDGET, GROWTH = 1e-3, 4.0
 """How far above its bound a subproblem is searched first, and by how much that grows, while the ranking is not full."""

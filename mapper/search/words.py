@@ -118,13 +118,10 @@ class Words:
         """Product over groups of one factor, for every row of `level`."""
         key = (kind, level, flow, side)
         if key not in self._memory:
-            if level == 0:
-                self._memory[key] = np.array([np.prod([table.put(flow, side) for table in self.tables])])
-            else:
-                out = np.ones(len(self.rows[level]))
-                for number, table in enumerate(self.tables):
-                    out = out * getattr(table.states[level], kind)[flow, side][self.rows[level][:, number]]
-                self._memory[key] = out
+            out = np.ones(len(self.rows[level]))
+            for number, table in enumerate(self.tables):
+                out = out * getattr(table.states[level], kind)[flow, side][self.rows[level][:, number]]
+            self._memory[key] = out
         return self._memory[key]
 
     def weights(self, flow: Flow) -> list[tuple[Side, Floats]]:
@@ -198,6 +195,8 @@ class Words:
                     inner = self.product("reused", level + 1, flow, side)[between]
                     if self.slides(flow):
                         inner = inner * self.product("slid", flow.level, flow, side)[at[flow.level]]
+            elif level == 0:
+                inner = self._started(flow, side, effect, right, at)
             else:
                 outer = self.product("reused", level, flow, side)
                 if effect.counted and right:
@@ -208,16 +207,28 @@ class Words:
                 case = case or ("deep" if effect.deep else effect.case)
                 group = next(i for i, table in enumerate(self.tables) if effect.head in table.members)
                 share = (group, flow.level, self.tables[group].ratio(flow, side, level, effect.head, case))
-            if level == 0 and outer is not None and (weight < 0).any():
-                most = np.array([np.prod([table.put(flow, side, largest=True) for table in self.tables])])
-                out.append(Term(np.minimum(weight, 0.0), inner, most, share))
-                weight = np.maximum(weight, 0.0)
             out.append(Term(weight, inner, outer, share))
             wider = self._wider(flow, side)
             if wider is not None:
                 mask = self.reduced(flow.level)[at[flow.level]]
                 out.append(Term(wider, mask if inner is None else inner * mask, outer, share))
         return out
+
+    def _started(self, flow: Flow, side: Side, effect: Effect, right: bool, at: dict[int, Index | slice]) -> Floats:
+        """Factor of a flow that the loops of level 0 leave put: of its rows alone, as nothing stands further out."""
+        key = ("started", flow, side, effect.counted if right else None)
+        if key not in self._memory:
+            out = np.ones(len(self.rows[1]))
+            for number, table in enumerate(self.tables):
+                puts = set(table.members) - flow.tensor.dimensions
+                counted = right and puts and puts <= effect.counted and not self.slides(flow)
+                state = table.states[1]
+                out = out * (state.moved if counted else state.start)[flow, side][self.rows[1][:, number]]
+            self._memory[key] = out
+        found = self._memory[key][at.get(1, slice(None))]
+        if self.slides(flow):
+            return np.asarray(found * self.product("slid", flow.level, flow, side)[at[flow.level]])
+        return found
 
     def _wider(self, flow: Flow, side: Side) -> Floats | None:
         """Weight that words of a drain have in addition where they are partial sums (forms are too low there)."""
@@ -267,10 +278,8 @@ class Words:
                 puts = set(table.members) - flow.tensor.dimensions
                 if puts and puts <= effect.counted:
                     inner = inner * table.states[flow.level].moved[flow, side][self.rows[flow.level][:, number]]
-                elif level:
-                    outer = outer * table.states[level].reused[flow, side][self.rows[level][:, number]]
                 else:
-                    outer = outer * table.put(flow, side)
+                    outer = outer * table.states[level].reused[flow, side][self.rows[level][:, number]]
             self._memory[key], self._memory[*key, "outer"] = inner, outer
         return self._memory[key][mine], self._memory[*key, "outer"]
 
