@@ -36,7 +36,7 @@ import mapper
 from mapper.errors import MapperError
 from mapper.mapping import parse_partitioning
 from mapper.search.pool import METRICS
-from mapper.search.run import Problem, Solution, solve
+from mapper.search.solve import Problem, Solution, solve
 from mapper.workload import network_names
 
 ACCELERATORS = (

@@ -19,7 +19,7 @@ from mapper.arch import Accelerator
 from mapper.mapping.binding import obstacle
 from mapper.mapping.loopnest import Ints, Nests, Slot
 from mapper.mapping.partitioning import spread
-from mapper.search.run import Problem
+from mapper.search.solve import Problem
 from mapper.workload.einsum import divisors
 
 Floats = NDArray[np.float64]

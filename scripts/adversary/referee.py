@@ -17,7 +17,7 @@ from mapper.cost.batch import Costs, evaluate_nests, fits_nests
 from mapper.counts.geometry import idle_lanes
 from mapper.mapping import bind
 from mapper.mapping.loopnest import Ints, Nests
-from mapper.search.run import Solution
+from mapper.search.solve import Solution
 
 ADVERSARIES = ("random", "neighbours", "annealing")
 
