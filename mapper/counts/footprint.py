@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapper.counts.distinct import distinct
 from mapper.mapping.loopnest import Ints
 
 Bools = NDArray[np.bool_]
@@ -155,22 +156,6 @@ def count_rows(
         counts = np.array([_count_encoded(axes, flags, case) for case in cases], dtype=np.int64)
         now[index], held[index] = counts[inverse].T
     return now, held
-
-
-def distinct(columns: list[Ints]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows of a table of `columns` that differ: where each first stands, and which of them every row is."""
-    code = np.zeros(len(columns[0]), dtype=np.int64)
-    size = 1
-    for column in columns:
-        low, high = int(column.min()), int(column.max())
-        size *= high - low + 1
-        if size >= 2**62:
-            # Sorting whole rows is slower, and cannot overflow.
-            _, first, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
-            return first, inverse.ravel()
-        code = code * (high - low + 1) + (column - low)
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    return first, inverse
 
 
 def _case_columns(axes: list[RankAxis], flags: list[tuple[Bools, Bools] | None], index: NDArray[np.intp]) -> list[Ints]:

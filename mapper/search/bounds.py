@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapper.cost.energy import Floats
+from mapper.counts.distinct import distinct_rows
 from mapper.counts.geometry import Bools
 from mapper.search.forms import Flow, Form, Keeps, Side
 from mapper.search.groups import GroupTable
@@ -430,8 +431,8 @@ class Bounds(Words):
 
 def _coarse(values: Floats) -> tuple[Floats, Index]:
     """Distinct rows of `values`, and which each is; of very many, some are rounded down to others."""
-    distinct, which = np.unique(values, axis=0, return_inverse=True)
-    which = which.ravel()
+    first, which = distinct_rows(values)
+    distinct = values[first]
     if len(distinct) <= PRODUCTS:
         return distinct, which
     size = -(-len(distinct) // PRODUCTS)

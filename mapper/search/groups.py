@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapper.cost.energy import Floats
+from mapper.counts.distinct import distinct_rows
 from mapper.counts.footprint import RankAxis, closed_form, count_rows
 from mapper.counts.geometry import Bools
 from mapper.mapping.loopnest import Ints
@@ -224,8 +225,7 @@ class GroupTable:
             columns["cycles", ""] = self._cycles()
         columns["reduced", ""] = self._reduced(level)
         table = np.stack(list(columns.values()), axis=1)
-        _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        self.state_of[level] = which.ravel()
+        first, self.state_of[level] = distinct_rows(table)
 
         def pick(kind: str) -> dict[Any, Floats]:
             return {name: table[first, i] for i, (found, name) in enumerate(columns) if found == kind}

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mapper.counts.distinct import distinct_rows
 from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints
 from mapper.search.space import Mapspace
@@ -110,5 +111,4 @@ class Lanes:
             if self.spreads
             else np.zeros((1, 1), dtype=np.intp)
         )
-        _, first, which = np.unique(alike, axis=0, return_index=True, return_inverse=True)
-        return first, which.ravel()
+        return distinct_rows(alike)

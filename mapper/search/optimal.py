@@ -9,7 +9,6 @@ grows; then it is the ranking's worst value. Every mapping whose bound lies with
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import time
 from collections.abc import Iterator
@@ -48,14 +47,18 @@ class OutOfTimeError(Exception):
     """The deadline passed."""
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Subproblem:
-    """Kept tensors and a class of lanes, with the least (metric, energy) a mapping of it can have."""
+    """Kept tensors and a class of lanes, with the least (metric, energy) a mapping of it can have.
+
+    `following` is the least metric of the subproblems to come.
+    """
 
     value: float
     energy: float
     keep: int
     lanes: int
+    following: float
 
 
 class Search:
@@ -87,11 +90,10 @@ class Search:
             if self.levels == 1 or not self.space.looped:
                 self._enumerate()
                 return True
-            queue = [Subproblem(v, e, k, c) for k, keeps in enumerate(self.keeps) for v, e, c in self._quick(keeps)]
-            heapq.heapify(queue)
-            while queue and queue[0].value * EXACT <= pool.worst[0]:
-                sub = heapq.heappop(queue)
-                self.bound, self._next = sub.value, queue[0].value if queue else np.inf
+            for sub in self._subproblems():
+                if sub.value * EXACT > pool.worst[0]:
+                    break
+                self.bound = sub.value
                 if self._worth(sub.value, sub.energy):
                     self._open(sub)
         except OutOfTimeError:
@@ -135,16 +137,27 @@ class Search:
             out = out * spread.cycles[self.lanes.choices[first, i]]
         return out
 
-    def _quick(self, keeps: Keeps) -> Iterator[tuple[float, float, int]]:
-        """(metric, energy, class) at least, of every class of lanes under `keeps`."""
+    def _subproblems(self) -> Iterator[Subproblem]:
+        """What may hold a mapping, in the order of its quick bound."""
+        found = [np.empty((4, 0)), *map(self._quick, range(len(self.keeps)))]
+        value, energy, keep, lanes = np.concatenate(found, axis=1)
+        order = np.lexsort((lanes, keep, energy, value))
+        following = np.append(value[order], np.inf)[1:]
+        for i, after in zip(order.tolist(), following.tolist(), strict=True):
+            yield Subproblem(float(value[i]), float(energy[i]), int(keep[i]), int(lanes[i]), after)
+
+    def _quick(self, number: int) -> Floats:
+        """(metric, energy, kept tensors, class) of every class of lanes: the least of it, and where it is found."""
+        keeps = self.keeps[number]
         first, _ = self.lanes.classes
         quick = Quick(self.space, self.factors, self.lanes, self.lanes.choices[first], keeps)
         if not quick.fits:
-            return
+            return np.empty((4, 0))
         cost = np.stack([quick.form(form) for form in self._forms(keeps)])
         value, energy, waiting = self.keep.bounds(cost, self._cycles)
-        for i in np.flatnonzero(waiting <= self.most_cycles).tolist():
-            yield float(value[i]), float(energy[i]), i
+        possible = np.flatnonzero(waiting <= self.most_cycles)
+        where = np.full(len(possible), float(number)), possible.astype(np.float64)
+        return np.stack([value[possible], energy[possible], *where])
 
     # One subproblem.
 
@@ -165,7 +178,7 @@ class Search:
             self.keep.budget = budget
             self._within(bounds, leaves, keeps, seen, beam)
             if beam is None:
-                self.bound = min(max(self.bound, budget[0]), self._next)
+                self.bound = min(max(self.bound, budget[0]), sub.following)
 
     def _table(self, number: int, keeps: Keeps, members: tuple[str, ...], ids: dict[str, int]) -> GroupTable:
         key = (number, members, tuple(ids[d] for d in members))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapper.cost.energy import Floats
+from mapper.counts.distinct import distinct_rows
 from mapper.mapping.loopnest import Ints
 from mapper.search.factors import Factors, distinct_positions
 from mapper.search.forms import Flow, Form, Keeps, Side, flows
@@ -121,14 +122,16 @@ class Quick:
         if not rates:
             return out
         # Choices with the same rates are bounded once.
-        table, which = np.unique(np.stack(rates, axis=1), axis=0, return_inverse=True)
+        table = np.stack(rates, axis=1)
+        first, which = distinct_rows(table)
+        table = table[first]
         best = np.full(len(table), np.inf)
         for reused in self._reused_together():
             often = np.where(reused, 1.0, self.tiles)
             for begin in range(0, len(table), 4096):
                 piece = slice(begin, begin + 4096)
                 best[piece] = np.minimum(best[piece], (table[piece] @ often.T).min(axis=1))
-        return np.asarray(out + best[which.ravel()])
+        return np.asarray(out + best[which])
 
     def _each(self, flow: Flow, form: Form) -> Floats:
         """Cost per choice of a flow that moves once; further moves cost as much again. Below zero: of all its moves."""
@@ -168,7 +171,7 @@ def _stays(flow: Flow, first: str, looped: tuple[str, ...]) -> bool:
 def _undominated(often: Floats, words: dict[str, Floats]) -> tuple[Floats, dict[str, Floats]]:
     """Tiles that no other beats in every count and every size; ties kept once."""
     table = np.concatenate([often, np.stack(list(words.values()), axis=1)], axis=1) if words else often
-    table = np.unique(table, axis=0)
+    table = table[distinct_rows(table)[0]]
     keep = np.ones(len(table), dtype=bool)
     if len(table) <= 4096:
         for i in range(len(table)):

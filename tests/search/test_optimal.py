@@ -11,13 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from mapper.arch import Axis
+from mapper.arch import Axis, load_arch
 from mapper.errors import InfeasibleError, InputError
 from mapper.mapping import parse_partitioning
 from mapper.search import optimal
+from mapper.search.constraint_text import parse_constraints
 from mapper.search.pool import METRICS
 from mapper.search.solve import ASKED, PARETO, Problem, Solution, solve
-from mapper.workload import Einsum
+from mapper.workload import Einsum, load_network
 from tests.machines import level, machine
 from tests.search import brute, exhaustive
 from tests.search.problems import describe, random_problem
@@ -102,6 +103,15 @@ def test_no_mapping_of_a_front_is_beaten_in_both_figures() -> None:
     assert by_energy[0] == (best["energy"].energy_pj, best["energy"].cycles)
     assert by_energy[-1] == (best["cycles"].energy_pj, best["cycles"].cycles)
     assert front[0] == (best["edp"].energy_pj, best["edp"].cycles)
+
+
+@pytest.mark.parametrize("metric", ["energy", PARETO])
+def test_a_utilization_that_is_asked_for_is_reached_to_the_last_digit(metric: str) -> None:
+    reached = {ranked.evaluation.utilization for ranked in solve(small(PARETO)).ranked}
+    assert len(reached) == 4
+    for least in (*reached, *(math.nextafter(share, 1.0) for share in reached)):
+        problem = replace(small(metric), constraints=parse_constraints(f"min_utilization: {least!r}"))
+        assert exhaustive.differences(problem) == []
 
 
 def test_an_unknown_metric_is_refused_with_the_nearest() -> None:
@@ -192,3 +202,15 @@ def test_ctrl_c_ends_a_search_like_a_deadline(monkeypatch: pytest.MonkeyPatch) -
         assert solution.certificate.interrupted is not solution.certificate.optimal
         lengths.add(len(solution.ranked))
     assert {0, 10} <= lengths
+
+
+def test_reuse_above_the_outermost_level_is_counted_once() -> None:
+    """A mapping that a wrong count of what the outermost loops leave put once hid from the search."""
+    layer = load_network("mobilenet_v2_cifar100")
+    problem = next(
+        Problem(part.einsum, load_arch("procrustes_eyeriss_ratios"), parse_partitioning("any", "NKCPQRS"), "edp", 1)
+        for item in layer
+        if item.label.endswith("blocks.3.conv.project")
+        for part in item.parts("bw")
+    )
+    assert solve(problem).ranked[0].evaluation.edp_pj_cycles == pytest.approx(164972504233.80902, rel=1e-14)
