@@ -73,11 +73,11 @@ def array(x: int, y: int, words: int | None = None, shared: float | None = None)
 
 def words(found: Evaluation, component: str, tensor: str, actions: str) -> tuple[int, ...]:
     """Words of each of `actions` ("fills reads"), 0 where there is no such item."""
-    counts = {(i.component, i.tensor, i.action): i.count for i in found.items}
+    counts = {(i.component, i.tensor, i.action): int(i.count) for i in found.items}
     return tuple(counts.get((component, tensor, action), 0) for action in actions.split())
 
 
 def dram_words(found: Evaluation) -> int:
     """Words that cross the outermost level's ports."""
     buffers = {buffer.name for buffer in found.accelerator.levels[0].buffers}
-    return sum(item.count for item in found.items if item.component in buffers)
+    return sum(int(item.count) for item in found.items if item.component in buffers)

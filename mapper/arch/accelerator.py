@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
+from mapper.arch.zeros import Zeros
 from mapper.workload.einsum import Einsum, Tensor
 
 
@@ -125,6 +126,7 @@ class Accelerator:
     """Levels outermost first, compute below the last.
 
     `bits` gives W, I, O and partial_sum. `clock_ghz` turns leakage into pJ per cycle; None where the spec gives none.
+    `zeros` None: zeros are words like any other.
     """
 
     name: str
@@ -134,6 +136,7 @@ class Accelerator:
     clock_ghz: float | None = None
     technology_nm: int | None = None
     description: str = ""
+    zeros: Zeros | None = None
 
     @cached_property
     def level_names(self) -> tuple[str, ...]:

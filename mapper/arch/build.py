@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mapper.arch.accelerator import Accelerator, Axis, Buffer, Compute, Fanout, Level
 from mapper.arch.memory import Entry, build_buffer, need_clock
 from mapper.arch.schema import ArchSpec, FanoutSpec, LevelSpec, Memory
+from mapper.arch.zerospec import build_zeros
 from mapper.workload.einsum import ROLES
 from mapper.yamlfile import Node, validate
 
@@ -22,14 +23,16 @@ def build(node: Node) -> Accelerator:
     spec = validate(ArchSpec, node)
     _check_names(spec, node)
     bits = _bits(spec, node.at("bits"))
+    levels = tuple(_level(spec, index, node.at("levels", index)) for index in range(len(spec.levels)))
     accelerator = Accelerator(
         name=spec.name,
-        levels=tuple(_level(spec, index, node.at("levels", index)) for index in range(len(spec.levels))),
+        levels=levels,
         compute=_compute(spec, node.at("compute")),
         bits=bits,
         clock_ghz=spec.clock_ghz,
         technology_nm=spec.technology_nm,
         description=spec.description,
+        zeros=build_zeros(spec.zeros, node.at("zeros"), levels),
     )
     _check_instances(spec, node, accelerator)
     return accelerator
@@ -56,13 +59,15 @@ def _compute(spec: ArchSpec, node: Node) -> Compute:
 
 
 def _check_names(spec: ArchSpec, node: Node) -> None:
-    """Levels, buffers and the compute unit each have a name of their own: tables list them side by side."""
+    """Levels, buffers, compute and units for zeros each have a name of their own: tables list them side by side."""
     named = []
     for index, level in enumerate(spec.levels):
         named.append((level.name, node.at("levels", index, "name")))
         for inner, buffer in enumerate(level.buffers or []):
             named.append((buffer.name, node.at("levels", index, "buffers", inner, "name")))
     named.append((spec.compute.name, node.at("compute", "name")))
+    for index, event in enumerate(spec.zeros.events if spec.zeros else []):
+        named.append((event.name, node.at("zeros", "events", index, "name")))
     seen: dict[str, str] = {}
     for name, place in named:
         if name.upper() in RESERVED:

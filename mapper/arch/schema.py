@@ -11,36 +11,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Field
 
 from mapper import shipped
+from mapper.arch.quantities import Count, Name, NotNegative, Positive, Role, Source
+from mapper.arch.zerospec import ZerosSpec
 from mapper.yamlfile import StrictModel, shown
 
-NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
-"""Names that the one-line mapping can carry."""
 MAX_LANES = 2**16
 """Lanes of one axis: a search looks at each."""
 MAX_LEVELS = 64
 """More than any hierarchy has; a search says itself where it has too many to count."""
-LARGEST, SMALLEST = 1e30, 1e-30
-"""Of any physical quantity: products of them stay finite."""
 
-
-def _not_tiny(value: float) -> float:
-    if value < SMALLEST:
-        raise ValueError(f"expected {SMALLEST:g} or more, found {value:g}")
-    return value
-
-
-Positive = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False), AfterValidator(_not_tiny)]
-NotNegative = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
 Lanes = Annotated[int, Field(ge=1, le=MAX_LANES)]
-Name = Annotated[str, Field(pattern=NAME)]
-Source = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1), Field(description="where the numbers come from")
-]
-Role = Literal["W", "I", "O"]
 
 
 class Bits(StrictModel):
@@ -166,3 +149,4 @@ class ArchSpec(StrictModel):
     bits: Bits
     levels: list[LevelSpec] = Field(min_length=1, max_length=MAX_LEVELS, description="storage levels, outermost first")
     compute: ComputeSpec
+    zeros: ZerosSpec | None = Field(None, description="what the hardware does about zeros; nothing unless given")

@@ -73,4 +73,15 @@ compute:
   name: MAC                          # default
   energy_pj: 2.0                     # per multiply-accumulate; also leakage_mw and area_um2 of one, and instances
   source: "Horowitz, ISSCC 2014: fp16 multiply 1.1 pJ, fp32 add 0.9 pJ, 45 nm"
+
+# Optional: what the hardware does about zeros. Uncomment what it has; without this block they are words like any other.
+# zeros:
+#   skip: [W]                        # zeros of W or I that take neither cycle nor energy; `gate`: only a cycle
+#   balance: half_tile               # of PEs that wait for each other: none, half_tile, half_tile_uneven, global, ideal
+#   formats:                         # per level and tensor: bitmask, csb, rle, coordinate, csr, csc, or N:M such as 2:4
+#     DRAM: {W: {kind: csb, block: 9, pointer_bits: 20}}
+#     PE: {W: bitmask}
+#   overhead: {energy: 0.1, area: 0.1, source: "assumption: share of all else on the chip"}
+#   events:                          # per gradient, regenerated weight, sort, pointer or sample
+#     - {name: estimator, kind: gradient, energy_pj: 1, source: "assumption: replace it"}
 """

@@ -11,11 +11,13 @@ from click.shell_completion import CompletionItem
 
 from mapper import shipped
 from mapper.cli import given, options
+from mapper.cli.zeros import zeros_options
 from mapper.errors import InfeasibleError, InputError
 
 if TYPE_CHECKING:
     from mapper.cost import Evaluation
     from mapper.report.recorded import RunFolder
+    from mapper.sparsity.asked import ZerosAsked
     from mapper.workload import Layer, Part
 
 
@@ -37,6 +39,7 @@ class RunOrLayer(options.Shipped):
 @click.option("--arch", metavar="A", type=options.Shipped("arch_specs"), help="LAYER: the accelerator.")
 @click.option("--mapping", metavar="M", help=f"LAYER: {given.MAPPING_HELP}")
 @options.batch_option
+@zeros_options
 @click.option("--versus", metavar="R|M", help="Why it beats another: a rank of DIR, or a mapping of LAYER.")
 def command(
     target: str,
@@ -49,6 +52,7 @@ def command(
     mapping: str | None,
     batch: int,
     versus: str | None,
+    zeros: ZerosAsked,
 ) -> None:
     """What a mapping does: loops, tiles, refetches, sharing, time and energy.
 
@@ -60,7 +64,9 @@ def command(
     mapper explain resnet18:conv1 --arch procrustes --mapping "DRAM: ... | GLB: ..."
     """
     if shipped.is_folder(target) or (mapping is None and arch is None and not _is_layer(target)):
-        _refuse({"--arch": arch, "--mapping": mapping, "--batch": _given("batch")}, f"the run '{target}' has its own")
+        own = {"--arch": arch, "--mapping": mapping, "--batch": _given("batch")}
+        own |= {f"--{name.replace('_', '-')}": value for name, value in zeros.as_dict().items()}
+        _refuse(own, f"the run '{target}' has its own")
         wanted = {"layer": layer, "phase": phase, "partitioning": partition, "part": part}
         _explain_run(Path(target), wanted, rank, versus)
         return
@@ -69,7 +75,7 @@ def command(
             raise InputError(f"'{target}' is no folder of a run, and a layer needs {option}", where=option)
     choices = {"--layer": layer, "--partition": partition, "--rank": _given("rank")}
     _refuse(choices, f"it chooses among the mappings of a run, and '{target}' is a layer")
-    _explain_given(target, phase, part, batch, str(arch), str(mapping), versus)
+    _explain_given(target, phase, part, batch, str(arch), str(mapping), versus, zeros)
 
 
 def _given(option: str) -> object:
@@ -94,17 +100,27 @@ def _is_layer(target: str) -> bool:
 
 
 def _explain_given(
-    text: str, phase: str | None, part: str | None, batch: int, arch: str, mapping: str, versus: str | None
+    text: str,
+    phase: str | None,
+    part: str | None,
+    batch: int,
+    arch: str,
+    mapping: str,
+    versus: str | None,
+    zeros: ZerosAsked,
 ) -> None:
     from mapper.arch import load_arch
-    from mapper.cost import evaluate
+    from mapper.cost import evaluate_part
     from mapper.report.evaluation import misfits
     from mapper.workload import load_layer
 
     layer, accelerator = load_layer(text, batch), load_arch(arch)
     chosen = given.chosen_part(layer, phase, part)
-    found = evaluate(chosen.einsum, accelerator, given.read_mapping(mapping))
-    other = None if versus is None else evaluate(chosen.einsum, accelerator, given.read_mapping(versus))
+    texts = [each for each in (mapping, versus) if each is not None]
+    nests = [given.read_mapping(each) for each in texts]
+    sparsity = given.sparsity_of(text, batch, layer, chosen, zeros)
+    found, *others = [evaluate_part(chosen.einsum, accelerator, nest, sparsity) for nest in nests]
+    other = others[0] if others else None
     _print(layer, chosen, found, text, "")
     if other is not None:
         _print_versus(found, other, ("this", "other"))

@@ -13,6 +13,8 @@ from mapper.errors import InputError
 
 if TYPE_CHECKING:
     from mapper.mapping import LoopNest
+    from mapper.sparsity.asked import ZerosAsked
+    from mapper.sparsity.zeros import Sparsity
     from mapper.workload import Layer, Part
 
 MAPPING_HELP = "The mapping: one line of text, or a YAML file."
@@ -53,3 +55,10 @@ def chosen_part(layer: Layer, phase: str | None, part: str | None) -> Part:
         having = f"{layer.label} has {len(parts)} part{'s' * (len(parts) > 1)} in phase {parts[0].phase}"
         raise InputError(f"no part '{part}': {having}", where="--part", hint=f"1 to {len(parts)}")
     return parts[index - 1]
+
+
+def sparsity_of(text: str, batch: int, layer: Layer, part: Part, zeros: ZerosAsked) -> Sparsity:
+    """What the command line says about zeros, for one part of the layer that `text` names."""
+    from mapper.workload.network import whole_network
+
+    return zeros.given(whole_network(text, batch)).sparsity(layer, part)

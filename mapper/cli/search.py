@@ -13,12 +13,15 @@ import click
 
 from mapper.cli import options
 from mapper.cli.main import ARGUMENTS, INTERRUPTED
+from mapper.cli.zeros import zeros_options
+from mapper.shipped import is_file
 
 if TYPE_CHECKING:
     from mapper.report.manifest import Entry
     from mapper.runs import Plan, Run
     from mapper.runs.executor import Outcome
     from mapper.search.solve import Problem
+    from mapper.sparsity.asked import ZerosAsked
 
 OnDone = Callable[["Problem", "Outcome"], None]
 
@@ -37,6 +40,7 @@ OnDone = Callable[["Problem", "Outcome"], None]
     options.top_option,
     options.jobs_option,
 )
+@zeros_options
 @click.option(
     "--timeout",
     type=options.Seconds(),
@@ -70,6 +74,7 @@ def command(
     dry_run: bool,
     quiet: bool,
     verbose: bool,
+    zeros: ZerosAsked,
 ) -> None:
     """Rank the mappings of every layer, phase and partitioning.
 
@@ -81,7 +86,7 @@ def command(
     """
     from mapper import report, runs
     from mapper.arch import load_arch
-    from mapper.workload.network import load_workload
+    from mapper.workload.network import load_workload, whole_network
 
     network = options.chosen_layers(load_workload(workload, batch), layers)
     chosen = options.chosen_partitionings(partitionings, network)
@@ -94,6 +99,7 @@ def command(
         top,
         input_gradients,
         options.chosen_constraints(constraint_texts, constraint_file),
+        zeros.given(whole_network(workload, batch)),
     )
     for line in [] if quiet else report.obstacles(plan):
         click.echo(f"warning: {line}", err=True)
@@ -102,12 +108,12 @@ def command(
         return
     report.check_format(form)
     folder = output or _default_folder(workload, plan)
-    inputs = _inputs(workload, arch, constraint_file)
+    inputs = _inputs(workload, arch, constraint_file, zeros)
     report.check_folder(folder)
     with _progress(plan, quiet, verbose) as on_done:
         run = runs.run(plan, options.processes(jobs), timeout, on_done)
     if run.rankings:
-        files = report.run_files(run, form, workload, ctx.meta[ARGUMENTS], inputs)
+        files = report.run_files(run, form, workload, ctx.meta[ARGUMENTS], inputs, zeros.as_dict())
         report.write_files(folder, files, report.stale_names(files))
         if not quiet:
             click.echo(_closing(run, folder, list(files)))
@@ -123,7 +129,7 @@ def _default_folder(workload: str, plan: Plan) -> Path:
     return Path("results", re.sub(r"[^\w.\-]+", "_", "-".join([*parts, plan.accelerator.name])))
 
 
-def _inputs(workload: str, arch: str, constraints: str | None) -> list[Entry]:
+def _inputs(workload: str, arch: str, constraints: str | None, zeros: ZerosAsked) -> list[Entry]:
     from mapper.arch.load import arch_file
     from mapper.report.manifest import input_file
     from mapper.workload.network import workload_file
@@ -131,7 +137,10 @@ def _inputs(workload: str, arch: str, constraints: str | None) -> list[Entry]:
     network = workload_file(workload)
     files = [] if network is None else [input_file("NETWORK", workload, network)]
     files.append(input_file("--arch", arch, arch_file(arch)))
-    return files if constraints is None else [*files, input_file("--constraints", constraints, constraints)]
+    for option, given in (("--constraints", constraints), ("--masks", zeros.masks), ("--density", zeros.density)):
+        if given is not None and is_file(given):
+            files.append(input_file(option, given, given))
+    return files
 
 
 @contextmanager

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from mapper.arch.accelerator import Accelerator
 from mapper.cost.energy import Charge, ChargeKey, Floats, charges, total
+from mapper.cost.events import event_charges
 from mapper.cost.latency import LARGEST, cycles_by_bound, sharing_of
 from mapper.cost.precision import Precision
+from mapper.cost.waiting import Waits, waiting
 from mapper.counts.geometry import Bools, Geometry, groups
 from mapper.counts.tiles import tile_words
 from mapper.counts.traffic import ACTIONS, Traffic, count_group, output_words
 from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints, Nests
+from mapper.sparsity.room import compressed_bits
+from mapper.sparsity.zeros import DENSE, Moves, Sparsity
+from mapper.workload.einsum import Einsum
 
 CHUNK = 2048
 """Mappings evaluated at a time: small enough that the arrays stay in the processor's cache."""
@@ -50,30 +56,41 @@ class Evaluations:
     bounds: dict[str, Ints]
     charges: dict[ChargeKey, Charge]
     costs: Costs
+    moves: Moves
+    waits: Waits
 
 
-def evaluate_nests(nests: Nests, accelerator: Accelerator) -> Evaluations:
+def evaluate_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> Evaluations:
     """Evaluate every mapping; all rows must have the same uneven spatial slots (see `counts.geometry.groups`)."""
     check_bits(nests, accelerator)
     geometry = Geometry(nests)
     precision = Precision(geometry, accelerator)
+    moves = moves_of(nests.einsum, accelerator, sparsity, nests.keeps)
     traffic = count_group(geometry, sharing_of(accelerator))
-    bounds = cycles_by_bound(geometry, accelerator)
+    waits = waiting(geometry, moves)
+    bounds = cycles_by_bound(geometry, accelerator, moves, waits.cycles)
     cycles = np.max(list(bounds.values()), axis=0)
-    charged = charges(traffic, precision, output_words(nests), cycles)
+    charged = charges(traffic, precision, output_words(nests), cycles, moves)
+    charged |= event_charges(geometry, traffic, moves, waits)
     tiles = kept_tiles(geometry)
-    held = tensor_bits(precision, tiles)
+    held = tensor_bits(precision, tiles, moves)
     energy = total(charge.energy_pj for charge in charged.values())
     costs = Costs(cycles, energy, fits(precision, held))
-    return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs)
+    return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs, moves, waits)
 
 
-def rank_costs(nests: Nests, accelerator: Accelerator) -> Costs:
+@lru_cache(maxsize=256)
+def moves_of(einsum: Einsum, accelerator: Accelerator, sparsity: Sparsity, keeps: tuple[frozenset[str], ...]) -> Moves:
+    """Counting the pairs of two masks takes a while, and many batches share it."""
+    return Moves(einsum, accelerator, sparsity, keeps)
+
+
+def rank_costs(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> Costs:
     """Only what search ranks, for any number of mappings, in chunks; those that do not fit cost infinite energy."""
-    return rank_counted(nests, accelerator)[0]
+    return rank_counted(nests, accelerator, sparsity)[0]
 
 
-def rank_counted(nests: Nests, accelerator: Accelerator) -> tuple[Costs, Ints]:
+def rank_counted(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> tuple[Costs, Ints]:
     """The same, and a row of words per mapping, in a fixed order: equal rows mean equal counts for every tensor.
 
     Rows of mappings that do not fit are zero.
@@ -84,11 +101,11 @@ def rank_counted(nests: Nests, accelerator: Accelerator) -> tuple[Costs, Ints]:
     feasible, counts = np.zeros(size, dtype=bool), np.zeros((size, 0), dtype=np.int64)
     for start in range(0, size, CHUNK):
         chunk = nests.take(slice(start, start + CHUNK))
-        fitting = start + np.flatnonzero(fits_nests(chunk, accelerator))
+        fitting = start + np.flatnonzero(fits_nests(chunk, accelerator, sparsity))
         if fitting.size:
             feasible[fitting] = True
             for rows, geometry in groups(nests.take(fitting).without_unit_slots()):
-                found = evaluate_nests(geometry.nests, accelerator)
+                found = evaluate_nests(geometry.nests, accelerator, sparsity)
                 cycles[fitting[rows]], energy[fitting[rows]] = found.costs.cycles, found.costs.energy_pj
                 words = np.stack([found.traffic.words[key] for key in sorted(found.traffic.words)], axis=1)
                 if not counts.shape[1]:
@@ -110,11 +127,12 @@ def check_bits(nests: Nests, accelerator: Accelerator) -> None:
         raise InputError(f"{points:.3g} points that move up to {bits} bits each do not fit 63-bit integers", hint=most)
 
 
-def fits_nests(nests: Nests, accelerator: Accelerator) -> Bools:
+def fits_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> Bools:
     """Whether each mapping's tiles fit the buffers."""
     geometry = Geometry(nests)
     precision = Precision(geometry, accelerator)
-    return fits(precision, tensor_bits(precision, kept_tiles(geometry)))
+    moves = moves_of(nests.einsum, accelerator, sparsity, nests.keeps)
+    return fits(precision, tensor_bits(precision, kept_tiles(geometry), moves))
 
 
 def kept_tiles(geometry: Geometry) -> dict[tuple[int, str], Ints]:
@@ -128,14 +146,22 @@ def kept_tiles(geometry: Geometry) -> dict[tuple[int, str], Ints]:
     }
 
 
-def tensor_bits(precision: Precision, tiles: dict[tuple[int, str], Ints]) -> dict[tuple[int, str], Ints]:
-    """Bits that each tensor takes of its buffer at each level, twice where that is double buffered."""
+def tensor_bits(
+    precision: Precision, tiles: dict[tuple[int, str], Ints], moves: Moves | None = None
+) -> dict[tuple[int, str], Ints]:
+    """Bits that each tensor takes of its buffer at each level, twice where that is double buffered.
+
+    With `moves`, a compressed tile takes what its nonzeros and metadata take (`sparsity.room`).
+    """
     einsum, levels = precision.geometry.nests.einsum, precision.accelerator.levels
     out = {}
     for (level, name), words in tiles.items():
         tensor = einsum.tensor(name)
         copies = 2 if levels[level].buffer(tensor).double_buffered else 1
-        out[level, name] = words * precision.stored_bits(tensor, level) * copies
+        bits = words * precision.stored_bits(tensor, level)
+        if moves is not None and moves.compressed(level, tensor):
+            bits = compressed_bits(moves, precision.geometry.nests, tensor, level)
+        out[level, name] = bits * copies
     return out
 
 

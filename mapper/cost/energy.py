@@ -17,13 +17,20 @@ from mapper.cost.precision import Precision
 from mapper.counts.traffic import ACTIONS, Action, Traffic
 from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints
+from mapper.sparsity.zeros import Moves
 
 Floats = NDArray[np.float64]
+
+OVERHEAD = "zeros"
+"""The component that stands for all units that handle zeros."""
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What one (component, tensor, action) costs, per mapping: words (or events), bits and picojoules."""
+    """What one (component, tensor, action) costs, per mapping: words (or events), bits and picojoules.
+
+    Words and bits are integers, or expectations where zeros are known as densities only.
+    """
 
     count: Ints
     bits: Ints
@@ -39,7 +46,9 @@ def action_energy(energies: Energies, action: Action) -> float:
     return table[action]
 
 
-def charges(traffic: Traffic, precision: Precision, distinct: int, cycles: Ints) -> dict[ChargeKey, Charge]:
+def charges(
+    traffic: Traffic, precision: Precision, distinct: int, cycles: Ints, moves: Moves
+) -> dict[ChargeKey, Charge]:
     """Every charge of every mapping, components outermost first, in a fixed order; `distinct` is |Z| in words."""
     geometry, accelerator = precision.geometry, precision.accelerator
     einsum = geometry.nests.einsum
@@ -51,15 +60,20 @@ def charges(traffic: Traffic, precision: Precision, distinct: int, cycles: Ints)
                 if words is not None:
                     buffer = level.buffer(tensor)
                     bits = precision.moved_bits(tensor, index, action, words, distinct)
+                    words, bits = moves.moved(index, tensor, action, words, bits)
                     energy = _picojoules(bits, action_energy(buffer.energies, action))
                     out[buffer.name, tensor.name, action] = Charge(words, bits, energy)
-    points = np.full(geometry.rows, einsum.points, dtype=np.int64)
+    points = np.full(geometry.rows, moves.effectual_points)
     none = np.zeros(geometry.rows, dtype=np.int64)
     out[accelerator.compute.name, "", "points"] = Charge(
         points, none, _picojoules(points, accelerator.compute.energy_pj)
     )
     for name, each in leakages_pj_per_cycle(accelerator).items():
         out[name, "", "leakage"] = Charge(cycles, none, _picojoules(cycles, each))
+    if moves.zeros.overhead_energy:
+        outside = {buffer.name for buffer in accelerator.levels[0].buffers}
+        inside = total(charge.energy_pj for (component, _, _), charge in out.items() if component not in outside)
+        out[OVERHEAD, "", "overhead"] = Charge(none, none, inside * moves.zeros.overhead_energy)
     return out
 
 

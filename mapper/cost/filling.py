@@ -18,37 +18,42 @@ from mapper.counts.instance import pinned
 from mapper.counts.padding import sent
 from mapper.counts.traffic import Sharing, kept_levels
 from mapper.mapping.loopnest import Ints
+from mapper.sparsity.zeros import Moves
 from mapper.workload.einsum import Tensor
 
 
-def fill_drain_cycles(geometry: Geometry, accelerator: Accelerator) -> int:
+def fill_drain_cycles(geometry: Geometry, accelerator: Accelerator, moves: Moves) -> int:
     """Cycles to load the first tiles and to write back the last one, summed over levels, for the first mapping."""
     total = 0
     for index, level in enumerate(accelerator.levels):
         for buffer in (b for b in level.buffers if any(port_bandwidths(b))):
-            total += _first_load(geometry, accelerator, index, buffer)
-            total += _last_store(geometry, accelerator, index, buffer)
+            total += _first_load(geometry, accelerator, index, buffer, moves)
+            total += _last_store(geometry, accelerator, index, buffer, moves)
     return total
 
 
-def _first_load(geometry: Geometry, accelerator: Accelerator, level: int, buffer: Buffer) -> int:
+def _first_load(geometry: Geometry, accelerator: Accelerator, level: int, buffer: Buffer, moves: Moves) -> int:
     bits = geometry.ones * 0
     for tensor in geometry.nests.einsum.operands:
         if tensor.role in buffer.roles:
             words = _exchanged(geometry, tensor, level, sharing_of(accelerator))
             if words is not None:
-                bits = bits + words * accelerator.operand_bits(tensor)
+                _, moved = moves.moved(level, tensor, "fills", words, words * accelerator.operand_bits(tensor))
+                bits = bits + np.ceil(moved).astype(np.int64)
     return _cycles(bits, buffer, "read")
 
 
-def _last_store(geometry: Geometry, accelerator: Accelerator, level: int, buffer: Buffer) -> int:
+def _last_store(geometry: Geometry, accelerator: Accelerator, level: int, buffer: Buffer, moves: Moves) -> int:
     output = geometry.nests.einsum.output
     if output.role not in buffer.roles:
         return 0
     words = _exchanged(geometry, output, level, Sharing.everywhere(geometry.nests.level_count))
     partial = Precision(geometry, accelerator).reduced_above(level)
     bits = np.where(partial, accelerator.partial_sum_bits, accelerator.operand_bits(output))
-    return 0 if words is None else _cycles(words * bits, buffer, "write")
+    if words is None:
+        return 0
+    _, moved = moves.moved(level, output, "fills", words, words * bits)
+    return _cycles(np.ceil(moved).astype(np.int64), buffer, "write")
 
 
 def _exchanged(geometry: Geometry, tensor: Tensor, level: int, sharing: Sharing) -> Ints | None:

@@ -18,6 +18,7 @@ from mapper.counts.instance import Words, instance_words, paths
 from mapper.counts.traffic import Action, Sharing
 from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints
+from mapper.sparsity.zeros import Moves
 
 PORTS: dict[str, tuple[Action, ...]] = {
     "read": ("reads", "drains"),
@@ -46,15 +47,12 @@ def port_bandwidths(buffer: Buffer) -> Iterator[tuple[str, Fraction]]:
             yield port, bandwidth
 
 
-def compute_cycles(geometry: Geometry) -> Ints:
-    """Product of the temporal loops, rounds of spread dimensions included: one step of all PEs per cycle."""
-    temporal = [i for i, slot in enumerate(geometry.nests.slots) if slot.kind == "t"]
-    return np.asarray(geometry.factors[temporal].prod(axis=0), dtype=np.int64)
+def cycles_by_bound(geometry: Geometry, accelerator: Accelerator, moves: Moves, compute: Ints) -> dict[str, Ints]:
+    """Cycles each resource needs, "compute" first, then `BUFFER port`, outermost level first.
 
-
-def cycles_by_bound(geometry: Geometry, accelerator: Accelerator) -> dict[str, Ints]:
-    """Cycles each resource needs, "compute" first, then `BUFFER port`, outermost level first."""
-    bounds = {"compute": compute_cycles(geometry)}
+    A port of a sparse tensor carries the mean of its instances: dense words of the busiest one times bits per word.
+    """
+    bounds = {"compute": compute}
     precision = Precision(geometry, accelerator)
     for index, level in enumerate(accelerator.levels):
         limited = [b for b in level.buffers if any(port_bandwidths(b))]
@@ -62,12 +60,12 @@ def cycles_by_bound(geometry: Geometry, accelerator: Accelerator) -> dict[str, I
             instances = [instance_words(geometry, index, p, sharing_of(accelerator)) for p in paths(geometry, index)]
             for buffer in limited:
                 for port, bandwidth in port_bandwidths(buffer):
-                    bits = [_port_bits(words, buffer, port, index, precision) for words in instances]
+                    bits = [_port_bits(words, buffer, port, index, precision, moves) for words in instances]
                     bounds[f"{buffer.name} {port}"] = ceil_divide(np.max(bits, axis=0), bandwidth)
     return bounds
 
 
-def _port_bits(words: Words, buffer: Buffer, port: str, level: int, precision: Precision) -> Ints:
+def _port_bits(words: Words, buffer: Buffer, port: str, level: int, precision: Precision, moves: Moves) -> Ints:
     """Bits through one port of one instance."""
     geometry = precision.geometry
     total = geometry.ones * 0
@@ -77,8 +75,10 @@ def _port_bits(words: Words, buffer: Buffer, port: str, level: int, precision: P
         for action in PORTS[port]:
             moved = words.get((tensor.name, action))
             if moved is not None and (action != "drains" or buffer.drain_on_read_port):
-                total = total + precision.moved_bits(tensor, level, action, moved, words.get(("|Z|", "updates"), 0))
-    return total
+                bits = precision.moved_bits(tensor, level, action, moved, words.get(("|Z|", "updates"), 0))
+                total = total + moves.moved(level, tensor, action, moved, bits)[1]
+    # A part of a bit takes a bit.
+    return np.ceil(total).astype(np.int64) if total.dtype.kind == "f" else total
 
 
 def ceil_divide(bits: Ints, bandwidth: Fraction) -> Ints:

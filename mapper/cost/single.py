@@ -17,6 +17,8 @@ from mapper.cost.latency import sharing_of
 from mapper.counts.geometry import Geometry
 from mapper.counts.multicast import max_multicast
 from mapper.mapping.loopnest import LoopNest, Nests
+from mapper.sparsity.balance import Imbalance
+from mapper.sparsity.zeros import DENSE, Sparsity
 from mapper.workload.einsum import Einsum
 
 if TYPE_CHECKING:
@@ -25,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the breakdown: words (or events), bits and picojoules of an action."""
+    """One line of the breakdown: words (or events), bits and picojoules of an action; expectations have fractions."""
 
     component: str
     tensor: str
     action: str
-    count: int
-    bits: int
+    count: int | float
+    bits: int | float
     energy_pj: float
 
 
@@ -66,11 +68,13 @@ class Edge:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Cost of one mapping. Units are in the names; counts are exact integers.
+    """Cost of one mapping. Units are in the names; dense counts are exact integers, those of zeros that are known as
+    densities are expectations.
 
     `bounds` gives the cycles that compute and each limited port need; the largest is `cycles`, its name `bound_by`.
-    `utilization` is macs / (cycles x compute units). `tiles[(level, tensor)]` in words. `padding[tensor]`
-    is what level 0 would read more if it stored the padding.
+    `effectual_macs` are those the hardware executes: all but the zeros that it skips or gates. `utilization` is
+    effectual macs / (cycles x compute units). `imbalance` is that of the working sets, None where zeros save no cycles.
+    `tiles[(level, tensor)]` in words. `padding[tensor]` is what level 0 would read more if it stored the padding.
     """
 
     einsum: Einsum
@@ -89,6 +93,10 @@ class Evaluation:
     reductions: dict[tuple[str, str], int]
     temporal_reductions: int
     padding: dict[str, int]
+    effectual_points: int | float
+    effectual_macs: int | float
+    imbalance: Imbalance | None = None
+    sparsity: Sparsity = DENSE
 
     @cached_property
     def energy_pj(self) -> float:
@@ -104,7 +112,7 @@ class Evaluation:
 
     @property
     def utilization(self) -> float:
-        return self.macs / (self.cycles * self.accelerator.pes)
+        return self.effectual_macs / (self.cycles * self.accelerator.pes) if self.cycles else 0.0
 
     @property
     def fits(self) -> bool:
@@ -149,9 +157,9 @@ class Evaluation:
         return pd.DataFrame([astuple(i) for i in self.items], columns=[f.name for f in fields(Item)])
 
 
-def evaluate_one(nests: Nests, accelerator: Accelerator) -> Evaluation:
+def evaluate_one(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> Evaluation:
     """Evaluate the single mapping of `nests`."""
-    return evaluation_of(evaluate_nests(nests.without_unit_slots(), accelerator), nests)
+    return evaluation_of(evaluate_nests(nests.without_unit_slots(), accelerator, sparsity), nests)
 
 
 def evaluation_of(found: Evaluations, nests: Nests) -> Evaluation:
@@ -166,7 +174,7 @@ def evaluation_of(found: Evaluations, nests: Nests) -> Evaluation:
         macs=einsum.macs,
         points=einsum.points,
         cycles=int(found.costs.cycles[0]),
-        fill_drain_cycles=fill_drain_cycles(Geometry(found.nests), accelerator),
+        fill_drain_cycles=fill_drain_cycles(Geometry(found.nests), accelerator, found.moves),
         bounds={name: int(cycles[0]) for name, cycles in found.bounds.items()},
         items=tuple(_items(found)),
         tiles={(names[level], tensor): int(words[0]) for (level, tensor), words in found.tile_words.items()},
@@ -175,12 +183,27 @@ def evaluation_of(found: Evaluations, nests: Nests) -> Evaluation:
         reductions={(names[level], tensor): int(n[0]) for (level, tensor), n in found.traffic.reductions.items()},
         temporal_reductions=int(found.traffic.temporal_reductions[0]),
         padding={tensor: int(words[0]) for tensor, words in found.traffic.padding.items()},
+        effectual_points=found.moves.effectual_points,
+        effectual_macs=found.moves.effectual_macs,
+        imbalance=_imbalance(found),
+        sparsity=found.moves.sparsity,
     )
+
+
+def _imbalance(found: Evaluations) -> Imbalance | None:
+    kind = found.waits.of(0)
+    return kind and kind[1]
 
 
 def _items(found: Evaluations) -> Iterable[Item]:
     for (component, tensor, action), charge in found.charges.items():
-        yield Item(component, tensor, action, int(charge.count[0]), int(charge.bits[0]), float(charge.energy_pj[0]))
+        count, bits = _number(charge.count[0]), _number(charge.bits[0])
+        yield Item(component, tensor, action, count, bits, float(charge.energy_pj[0]))
+
+
+def _number(value: np.integer | np.floating) -> int | float:
+    """A whole number as an integer."""
+    return int(value) if float(value).is_integer() else float(value)
 
 
 def _occupancies(found: Evaluations) -> Iterable[Occupancy]:

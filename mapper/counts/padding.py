@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mapper.counts.distinct import distinct
 from mapper.counts.entering import Mode, Modes, Sums, Views, combined, entering, rank_sums
-from mapper.counts.footprint import cover, distinct
+from mapper.counts.footprint import cover
 from mapper.counts.geometry import Geometry
 from mapper.mapping.loopnest import Ints
 from mapper.workload.einsum import Rank, Tensor

@@ -12,15 +12,18 @@ from mapper.runs import Run
 
 
 def run_files(
-    run: Run, form: str, workload: str, arguments: Sequence[str], inputs: Iterable[Entry]
+    run: Run, form: str, workload: str, arguments: Sequence[str], inputs: Iterable[Entry], zeros: Entry | None = None
 ) -> dict[str, bytes]:
-    """Contents by file name: the three tables as CSV, and in the format `form` too, and the manifest."""
+    """Contents by file name: the three tables as CSV, and in the format `form` too, and the manifest.
+
+    `zeros` are the options about zeros, which the manifest keeps.
+    """
     files: dict[str, bytes] = {}
     every = tables(run)
     for kind in dict.fromkeys(("csv", form)):
         files |= {file_name(table, kind): FORMATS[kind](table) for table in every}
     names = [*files, MANIFEST]
-    return files | {MANIFEST: manifest(run, workload, arguments, inputs, names)}
+    return files | {MANIFEST: manifest(run, workload, arguments, inputs, names, zeros)}
 
 
 def stale_names(files: Iterable[str]) -> list[str]:

@@ -65,11 +65,14 @@ def summary(found: Evaluation) -> dict[str, int | float | str]:
         "einsum": found.einsum.text,
         "mapping": str(found.mapping),
         "macs": found.macs,
+        "effectual_macs": found.effectual_macs,
         "points": found.points,
         "cycles": found.cycles,
         "fill_drain_cycles": found.fill_drain_cycles,
         "bound_by": found.bound_by,
         "utilization": found.utilization,
+        "imbalance_mean": found.imbalance.mean if found.imbalance else 1.0,
+        "imbalance_max": found.imbalance.maximum if found.imbalance else 1.0,
         "energy_pj": found.energy_pj,
         "edp_pj_cycles": found.edp_pj_cycles,
         "temporal_reductions": found.temporal_reductions,
@@ -122,6 +125,7 @@ def as_text(found: Evaluation, heading: str) -> str:
 def _summary(found: Evaluation) -> list[str]:
     rows: list[tuple[Cell, ...]] = [
         ("macs", found.macs, f"points {found.points:,}"),
+        *_zeros(found),
         ("cycles", found.cycles, f"bound by {found.bound_by}; fill and drain {found.fill_drain_cycles:,} more"),
         ("utilization", portion(found.utilization), f"of {found.accelerator.pes:,} compute units"),
         ("energy_pj", number(found.energy_pj), ""),
@@ -131,6 +135,18 @@ def _summary(found: Evaluation) -> list[str]:
     return [
         f"  {name:<15}{number(v) if isinstance(v, int) else v!s:>{width}}  {note}".rstrip() for name, v, note in rows
     ]
+
+
+def _zeros(found: Evaluation) -> list[tuple[Cell, ...]]:
+    """What zeros save; nothing where all is dense."""
+    rows: list[tuple[Cell, ...]] = []
+    if found.effectual_macs != found.macs:
+        share = found.effectual_macs / found.macs
+        rows.append(("effectual", round(found.effectual_macs), f"macs, {portion(share)}: the others are zero"))
+    if found.imbalance is not None:
+        most = f"at most {found.imbalance.maximum:.3f}; 1 is even"
+        rows.append(("imbalance", f"{found.imbalance.mean:.3f}", f"busiest PE / mean PE of a working set; {most}"))
+    return rows
 
 
 def _words(found: Evaluation) -> list[str]:

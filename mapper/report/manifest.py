@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mapper import __version__
 from mapper.arch import Accelerator, Axis, Buffer, Level
+from mapper.arch.zeros import Zeros
 from mapper.cost.energy import area_um2
 from mapper.errors import InputError
 from mapper.runs import Run
@@ -33,7 +34,14 @@ def input_file(option: str, given: str, path: Path | str) -> Entry:
     }
 
 
-def manifest(run: Run, workload: str, arguments: Sequence[str], inputs: Iterable[Entry], files: Iterable[str]) -> bytes:
+def manifest(
+    run: Run,
+    workload: str,
+    arguments: Sequence[str],
+    inputs: Iterable[Entry],
+    files: Iterable[str],
+    zeros: Entry | None = None,
+) -> bytes:
     """`manifest.json`. `workload` is the network or layer as given, `arguments` the command line behind `mapper`."""
     plan = run.plan
     document: Entry = {
@@ -47,6 +55,7 @@ def manifest(run: Run, workload: str, arguments: Sequence[str], inputs: Iterable
         "phases": [str(phase) for phase in plan.phases],
         "partitionings": [partitioning.name for partitioning in plan.partitionings],
         "constraints": list(plan.constraints.lines),
+        "zeros": zeros or {},
         "metric": plan.metric,
         "top": plan.top,
         "input_gradients": plan.input_gradients,
@@ -80,6 +89,28 @@ def limits(accelerator: Accelerator) -> Entry:
             "leakage_mw": compute.leakage_mw,
             "area_um2": areas[compute.name],
         },
+        "zeros": _zeros(accelerator.zeros),
+    }
+
+
+def _zeros(zeros: Zeros | None) -> Entry | None:
+    """What the hardware does about zeros; null: nothing."""
+    if zeros is None:
+        return None
+    formats = {f"{level} {role}": form.kind for (level, role), form in zeros.formats}
+    events = [{"name": e.name, "kind": e.kind, "energy_pj": e.energy_pj, "source": e.source} for e in zeros.events]
+    return {
+        "skip": sorted(zeros.skip),
+        "gate": sorted(zeros.gate),
+        "balance": zeros.balance,
+        "formats": formats,
+        "capacity_quantile": zeros.capacity_quantile,
+        "skip_block": zeros.skip_block,
+        "compaction": zeros.compaction,
+        "overhead_energy": zeros.overhead_energy,
+        "overhead_area": zeros.overhead_area,
+        "overhead_source": zeros.overhead_source,
+        "events": events,
     }
 
 

@@ -8,16 +8,20 @@ import json
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mapper.arch import load_arch
-from mapper.cost import Evaluation, evaluate
+from mapper.cost import Evaluation, evaluate_part
 from mapper.errors import InputError, MapperWarning, MappingError, did_you_mean
+from mapper.mapping import parse_nest
 from mapper.report.files import MANIFEST
 from mapper.shipped import is_file, is_folder
+from mapper.sparsity.asked import ZerosAsked
+from mapper.sparsity.given import ALL_DENSE, ZerosGiven
 from mapper.workload import Layer, Part
-from mapper.workload.network import load_workload
+from mapper.workload.network import load_workload, whole_network
 
 MAPPINGS = "mappings.csv"
 KEYS = ("layer", "phase", "part", "partitioning", "rank")
@@ -77,14 +81,29 @@ class RunFolder:
             raise InputError(
                 f"{layer.label} has no part {row['part']} in phase {row['phase']}", str(self.path / MAPPINGS)
             )
-        return Recorded(row, layer, part, self._evaluation(part, row))
+        return Recorded(row, layer, part, self._evaluation(layer, part, row))
 
-    def _evaluation(self, part: Part, row: Row) -> Evaluation:
+    def _evaluation(self, layer: Layer, part: Part, row: Row) -> Evaluation:
         accelerator = load_arch(self._source("--arch"))
+        sparsity = self._zeros.sparsity(layer, part)
         try:
-            return evaluate(part.einsum, accelerator, row["mapping"])
+            return evaluate_part(part.einsum, accelerator, parse_nest(row["mapping"]), sparsity)
         except MappingError as error:
             raise MappingError(f"rank {row['rank']}: {error}", str(self.path / MAPPINGS)) from None
+
+    @cached_property
+    def _zeros(self) -> ZerosGiven:
+        """What the search was told about zeros; a run of an earlier version was told nothing."""
+        options = dict(self.manifest.get("zeros") or {})
+        named = {entry["option"] for entry in self.manifest["inputs"]}
+        for option in ("masks", "density"):
+            if f"--{option}" in named:
+                options[option] = self._source(f"--{option}")
+        asked = ZerosAsked.from_dict(options)
+        if asked == ZerosAsked():
+            return ALL_DENSE
+        text = self.manifest["workload"] if "+=" in self.manifest["workload"] else self._source("NETWORK")
+        return asked.given(whole_network(text, self.manifest["batch"]))
 
     def _layer(self, name: str) -> Layer:
         """A layer with its batch; an einsum states that in its bounds."""

@@ -126,7 +126,8 @@ def _cells(entry: LayerPhase | None, run: Run) -> list[str]:
     found = [pick.ranked.evaluation for pick in entry.picks]
     cycles = sum(evaluation.cycles for evaluation in found)
     names = "+".join(dict.fromkeys(pick.task.partitioning for pick in entry.picks))
-    busy = sum(evaluation.macs for evaluation in found) / (cycles * run.plan.accelerator.pes)
+    slots = cycles * run.plan.accelerator.pes
+    busy = sum(evaluation.effectual_macs for evaluation in found) / slots if slots else 0.0
     energy = units.energy(sum(evaluation.energy_pj for evaluation in found))
     return [clip(names, NAME), units.count(cycles), energy, f"{100 * busy:.0f} %"]
 

@@ -62,6 +62,7 @@ class Total:
     layers: int
     layers_without_mapping: int
     macs: int
+    effectual_macs: int | float
     cycles: int
     energy_pj: float
     pes: int
@@ -69,8 +70,8 @@ class Total:
 
     @property
     def utilization(self) -> float | None:
-        """Multiply-accumulates per cycle and compute unit."""
-        return self.macs / (self.cycles * self.pes) if self.cycles else None
+        """Effectual multiply-accumulates per cycle and compute unit."""
+        return self.effectual_macs / (self.cycles * self.pes) if self.cycles else None
 
     @property
     def edp_pj_cycles(self) -> float:
@@ -147,6 +148,7 @@ def _total(run: Run, phase: str, choice: str, entries: list[LayerPhase]) -> Tota
         len(layers),
         len(missing),
         sum(repeat * evaluation.macs for repeat, evaluation in found),
+        sum(repeat * evaluation.effectual_macs for repeat, evaluation in found),
         sum(repeat * evaluation.cycles for repeat, evaluation in found),
         math.fsum(repeat * evaluation.energy_pj for repeat, evaluation in found),
         run.plan.accelerator.pes,
@@ -170,7 +172,7 @@ def _row(run: Run, total: Total, energies: list[str]) -> Row:
         "layers": total.layers,
         "layers_without_mapping": total.layers_without_mapping,
         "macs": total.macs,
-        "effectual_macs": total.macs,
+        "effectual_macs": total.effectual_macs,
         "cycles": total.cycles,
         "utilization": total.utilization,
         "energy_pj": total.energy_pj,

@@ -1,7 +1,8 @@
 """Why utilization falls short of 1: a product of shares, each with what takes the rest.
 
-Lanes of each axis that the mapping uses, lanes filled in the last round of an uneven spread, cycles spent on compute
-rather than waiting, and points that the layer needs. Their product is the utilization, exactly.
+Lanes of each axis that the mapping uses, lanes filled in the last round of an uneven spread, PEs that work while the
+busiest of their working set finishes, cycles spent on compute rather than waiting, and points that the layer needs.
+Their product is the utilization, exactly where counts are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from math import prod
 
 from mapper.arch import Axis
 from mapper.cost import Evaluation
+from mapper.cost.waiting import compute_cycles
 from mapper.counts.geometry import Geometry, idle_lanes
 from mapper.mapping import format_loop
 
@@ -33,11 +35,26 @@ def shares(evaluation: Evaluation, geometry: Geometry) -> tuple[Share, ...]:
     if compute < cycles:
         waiting = f"{evaluation.bound_by} takes {cycles:,} cycles, compute only {compute:,}"
         found.append(Share("cycles that compute", Fraction(compute, cycles), waiting))
+    found += _even(evaluation, geometry)
     macs, points = evaluation.macs, evaluation.points
     if macs < points:
         surplus = f"the loops execute {points:,} points, the layer needs {macs:,}"
         found.append(Share("points that are needed", Fraction(macs, points), surplus))
     return tuple(found)
+
+
+def _even(evaluation: Evaluation, geometry: Geometry) -> Iterator[Share]:
+    """What zeros leave of the work against what they leave of the cycles."""
+    compute = evaluation.bounds["compute"]
+    if evaluation.effectual_macs == evaluation.macs or not compute:
+        return
+    dense = int(compute_cycles(geometry)[0])
+    share = Fraction(evaluation.effectual_macs) / evaluation.macs * dense / compute
+    if evaluation.imbalance is None:
+        why = f"{float(share):.3g} of the macs are effectual, zeros save no cycles here"
+    else:
+        why = f"the busiest has {evaluation.imbalance.mean:.3f} times the mean work of its working set"
+    yield Share("PEs that find work", share, why)
 
 
 def _axes(evaluation: Evaluation, geometry: Geometry) -> Iterator[Share]:

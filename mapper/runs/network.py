@@ -26,6 +26,8 @@ from mapper.search.pool import METRICS
 from mapper.search.result import Ranking
 from mapper.search.run import ranking
 from mapper.search.solve import TOP, Problem, Solution
+from mapper.sparsity.given import ALL_DENSE, ZerosGiven
+from mapper.sparsity.zeros import Sparsity
 from mapper.workload import Layer, Network, Part, Phase
 
 
@@ -51,9 +53,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is searched. `input_gradients` asks for bw also where training needs none (the first layer).
+    """What is searched. `zeros` says how dense tensors are.
 
-    Raises `InputError` where nothing is, and for `constraints` that suit neither the accelerator nor any layer.
+    `input_gradients` asks for bw also where training needs none (the first layer). Raises `InputError` where nothing is
+    searched, and for `constraints` that suit neither the accelerator nor any layer.
     """
 
     network: Network
@@ -64,6 +67,7 @@ class Plan:
     top: int = TOP
     input_gradients: bool = False
     constraints: Constraints = UNCONSTRAINED
+    zeros: ZerosGiven = ALL_DENSE
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -79,7 +83,7 @@ class Plan:
     def tasks(self) -> tuple[Task, ...]:
         """Every ranking: layers as in the network, then phases, parts and partitionings."""
         return tuple(
-            Task(layer, part, self._problem(part, partitioning))
+            Task(layer, part, self._problem(layer, part, partitioning))
             for layer in self.network
             for phase in layer.phases(self.input_gradients)
             if phase in self.phases
@@ -87,9 +91,20 @@ class Plan:
             for partitioning in self.partitionings
         )
 
-    def _problem(self, part: Part, partitioning: Partitioning) -> Problem:
-        constraints = self.constraints
-        return Problem(part.einsum, self.accelerator, partitioning, self.metric, self.top, constraints)
+    def _problem(self, layer: Layer, part: Part, partitioning: Partitioning) -> Problem:
+        sparsity = self._sparsity(layer, part)
+        return Problem(part.einsum, self.accelerator, partitioning, self.metric, self.top, self.constraints, sparsity)
+
+    def _sparsity(self, layer: Layer, part: Part) -> Sparsity:
+        """Of a part; cutting a mask to it takes a moment, and every partitioning asks."""
+        key = (layer.label, part.phase, part.index)
+        if key not in self._sparsities:
+            self._sparsities[key] = self.zeros.sparsity(layer, part)
+        return self._sparsities[key]
+
+    @cached_property
+    def _sparsities(self) -> dict[tuple[str, Phase, int], Sparsity]:
+        return {}
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:

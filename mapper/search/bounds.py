@@ -25,6 +25,7 @@ from mapper.search.groups import GroupTable
 from mapper.search.keep import Keep
 from mapper.search.passes import Effect, Pass
 from mapper.search.space import Mapspace
+from mapper.search.waits import Waits
 from mapper.search.words import Index, Term, Words
 
 Bits = NDArray[np.uint8]
@@ -97,6 +98,9 @@ class Bounds(Words):
         self._allowed_pairs: dict[object, Bools] = {}
         self._parts: dict[object, tuple[Floats, Floats, list[Term]]] = {}
         self.ahead: dict[int, Floats] = {0: np.zeros((len(forms), 1))}
+        self.waits = Waits(space, keeps)
+        self._ratio = np.ones(len(self.rows[self.levels - 1])) * self.waits.rows(tables)
+        self._raised = np.zeros(len(self._ratio), dtype=bool)
         if not self.empty:
             for level in range(1, self.levels):
                 every = [self.ahead_of(made, level) for made in self.passes[level - 1]]
@@ -219,7 +223,17 @@ class Bounds(Words):
     def start(self) -> Partial:
         """The innermost rows."""
         level = self.levels - 1
-        return Partial({level: np.arange(len(self.rows[level]))}, self.settled, self.cycles, {})
+        return Partial({level: np.arange(len(self.rows[level]))}, self.settled, self.cycles * self._ratio, {})
+
+    def raise_cycles(self, keep: Keep) -> None:
+        """Let rows within `keep` take the cycles that the model says they take where PEs wait for each other."""
+        level = self.levels - 1
+        start = self.start()
+        near = np.flatnonzero(keep(self.lower(start, level), start.cycles) & ~self._raised)
+        ratios = self.waits.raised(self.tables, self.rows[level][near]) if len(near) and self.waits.tensor else None
+        if ratios is not None:
+            self._ratio[near] = np.maximum(self._ratio[near], ratios)
+        self._raised[near] = True
 
     def lower(self, partial: Partial, level: int) -> Floats:
         """Cost (forms, partial mappings) at least, decided out to `level`."""

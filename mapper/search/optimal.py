@@ -22,7 +22,7 @@ from mapper.cost.energy import Floats
 from mapper.cost.latency import sharing_of
 from mapper.search.bounds import Bounds, Open, Partial
 from mapper.search.factors import Factors
-from mapper.search.forms import Form, Keeps, energy_form, leakage_pj_per_cycle, port_forms
+from mapper.search.forms import Form, Keeps, energy_form, leakage_pj_per_cycle, port_forms, priced
 from mapper.search.groups import GroupTable, groups_of
 from mapper.search.keep import EXACT, Keep
 from mapper.search.lanes import Lanes
@@ -32,6 +32,7 @@ from mapper.search.passes import Pass, passes_of
 from mapper.search.pool import Pool
 from mapper.search.quick import Quick
 from mapper.search.space import Mapspace
+from mapper.search.waits import Waits
 
 BATCH = 128
 """Mappings costed at a time."""
@@ -83,7 +84,7 @@ class Search:
         how good a mapping might still be. Ctrl-C counts as the deadline.
         """
         self.pool, self.deadline, self.most_cycles = pool, deadline, most_cycles
-        self.keep = Keep(pool.metric, leakage_pj_per_cycle(self.accelerator), most_cycles)
+        self.keep = Keep(pool.metric, leakage_pj_per_cycle(priced(self.accelerator)), most_cycles)
         self.bound = 0.0
         self.interrupted = False
         try:
@@ -124,18 +125,9 @@ class Search:
     def _forms(self, keeps: Keeps) -> tuple[Form, ...]:
         einsum = self.space.einsum
         return (
-            energy_form(einsum, self.accelerator, keeps),
-            *port_forms(einsum, self.accelerator, keeps),
+            energy_form(einsum, self.accelerator, keeps, self.space.sparsity),
+            *port_forms(einsum, self.accelerator, keeps, self.space.sparsity),
         )
-
-    @cached_property
-    def _cycles(self) -> Floats:
-        """Least steps of compute per class of lanes."""
-        first, _ = self.lanes.classes
-        out = np.ones(len(first))
-        for i, spread in enumerate(self.lanes.spreads.values()):
-            out = out * spread.cycles[self.lanes.choices[first, i]]
-        return out
 
     def _subproblems(self) -> Iterator[Subproblem]:
         """What may hold a mapping, in the order of its quick bound."""
@@ -154,7 +146,7 @@ class Search:
         if not quick.fits:
             return np.empty((4, 0))
         cost = np.stack([quick.form(form) for form in self._forms(keeps)])
-        value, energy, waiting = self.keep.bounds(cost, self._cycles)
+        value, energy, waiting = self.keep.bounds(cost, Waits(self.space, keeps).by_lanes(self.lanes, first))
         possible = np.flatnonzero(waiting <= self.most_cycles)
         where = np.full(len(possible), float(number)), possible.astype(np.float64)
         return np.stack([value[possible], energy[possible], *where])
@@ -214,6 +206,7 @@ class Search:
     def _within(self, bounds: Bounds, leaves: Leaves, keeps: Keeps, seen: set[Leaf], beam: int | None) -> None:
         """Cost every mapping within the budget that has not been."""
         waiting: list[Partial] = []
+        bounds.raise_cycles(self.keep)
         for complete in self._joined(bounds, bounds.start(), self.levels - 1, beam):
             self._check_time()
             waiting.append(complete)
@@ -268,7 +261,7 @@ class Search:
     def _offer(self, keeps: Keeps, batch: list[Leaf]) -> None:
         self._check_time()
         nests = nests_of(self.space, keeps, batch)
-        costs, counts = rank_counted(nests, self.accelerator)
+        costs, counts = rank_counted(nests, self.accelerator, self.space.sparsity)
         self.evaluated += len(batch)
         self.infeasible += int((~costs.feasible).sum())
         self.pool.offer(nests, costs, counts, self.most_cycles)

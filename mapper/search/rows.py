@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mapper.arch.accelerator import Accelerator
+from mapper.cost.energy import OVERHEAD
 from mapper.cost.single import Evaluation
 from mapper.search.result import Ranked, Ranking
 from mapper.workload.einsum import ROLES
@@ -15,7 +16,7 @@ METRIC_COLUMNS = {"edp": "edp_pj_cycles", "energy": "energy_pj", "cycles": "cycl
 """The column, and the attribute of `Evaluation`, that each metric minimises; a front starts at its least EDP."""
 
 BALANCED = 1.0
-"""Imbalance of dense compute: every PE has the same work."""
+"""Imbalance where zeros save no cycles: every PE has the same work."""
 
 
 def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
@@ -31,13 +32,13 @@ def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
         "rank": ranked.rank,
         "mapping": str(found.mapping),
         "macs": found.macs,
-        "effectual_macs": found.macs,
+        "effectual_macs": found.effectual_macs,
         "points": found.points,
         "cycles": found.cycles,
         "fill_drain_cycles": found.fill_drain_cycles,
         "utilization": found.utilization,
-        "imbalance_mean": BALANCED,
-        "imbalance_max": BALANCED,
+        "imbalance_mean": found.imbalance.mean if found.imbalance else BALANCED,
+        "imbalance_max": found.imbalance.maximum if found.imbalance else BALANCED,
         "energy_pj": found.energy_pj,
         "edp_pj_cycles": found.edp_pj_cycles,
         "bound_by": found.bound_by,
@@ -51,8 +52,12 @@ def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
 
 
 def components(accelerator: Accelerator) -> tuple[str, ...]:
-    """Names of everything that takes energy: buffers outermost first, then the compute unit."""
-    return (*(buffer.name for level in accelerator.levels for buffer in level.buffers), accelerator.compute.name)
+    """Names of everything that takes energy: buffers outermost first, the compute unit, units that handle zeros."""
+    buffers = (buffer.name for level in accelerator.levels for buffer in level.buffers)
+    zeros = accelerator.zeros
+    units = () if zeros is None else tuple(event.name for event in zeros.events)
+    overhead = (OVERHEAD,) if zeros is not None and zeros.overhead_energy else ()
+    return (*buffers, accelerator.compute.name, *overhead, *units)
 
 
 def energy_columns(found: Evaluation) -> dict[str, float]:

@@ -18,6 +18,7 @@ from mapper.search.optimal import Search
 from mapper.search.pool import METRICS, Candidate, Pool
 from mapper.search.result import Certificate, Ranked
 from mapper.search.space import Mapspace
+from mapper.sparsity.zeros import DENSE, Moves, Sparsity
 from mapper.workload import Einsum
 
 TOP = 5
@@ -38,6 +39,7 @@ class Problem:
     metric: str = METRICS[0]
     top: int = TOP
     constraints: Constraints = UNCONSTRAINED
+    sparsity: Sparsity = DENSE
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def solve(problem: Problem, deadline: float | None = None) -> Solution:
     gap = 0.0 if proven else 1.0 if problem.metric == PARETO else _gap(search, found)
     certificate = Certificate(proven, space.size, search.evaluated, search.infeasible, gap, search.interrupted)
     evaluated = (
-        Ranked(rank, evaluate_one(candidate.nests, problem.accelerator), certificate)
+        Ranked(rank, evaluate_one(candidate.nests, problem.accelerator, problem.sparsity), certificate)
         for rank, candidate in enumerate(found, start=1)
     )
     return Solution(tuple(evaluated), certificate)
@@ -102,9 +104,10 @@ def _most_cycles(problem: Problem) -> float:
     least = problem.constraints.min_utilization
     if not least:
         return np.inf
-    slots = problem.accelerator.pes
-    cycles = int(problem.einsum.macs / (least * slots)) + 1
-    while cycles > 0 and problem.einsum.macs / (cycles * slots) < least:
+    slots, keeps = problem.accelerator.pes, (frozenset[str](),) * len(problem.accelerator.levels)
+    macs = Moves(problem.einsum, problem.accelerator, problem.sparsity, keeps).effectual_macs
+    cycles = int(macs / (least * slots)) + 1
+    while cycles > 0 and macs / (cycles * slots) < least:
         cycles -= 1
     return float(cycles)
 
@@ -124,4 +127,4 @@ def infeasible(problem: Problem) -> InfeasibleError:
 
 
 def _space(problem: Problem) -> Mapspace:
-    return Mapspace(problem.einsum, problem.accelerator, problem.partitioning, problem.constraints)
+    return Mapspace(problem.einsum, problem.accelerator, problem.partitioning, problem.constraints, problem.sparsity)

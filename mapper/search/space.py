@@ -18,6 +18,7 @@ from mapper.mapping.binding import obstacle
 from mapper.mapping.loopnest import Ints, Nests, Slot
 from mapper.mapping.partitioning import Partitioning, spread
 from mapper.search.constraints import EVERY, UNCONSTRAINED, Constraints, Factors, Limit
+from mapper.sparsity.zeros import DENSE, Sparsity
 from mapper.workload.einsum import Einsum, Tensor, divisors
 
 Place = tuple[int, str]
@@ -51,6 +52,7 @@ class Mapspace:
     accelerator: Accelerator
     partitioning: Partitioning
     constraints: Constraints = UNCONSTRAINED
+    sparsity: Sparsity = DENSE
 
     @cached_property
     def looped(self) -> tuple[str, ...]:

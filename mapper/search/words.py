@@ -16,13 +16,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mapper.cost.batch import moves_of
 from mapper.cost.energy import Floats
 from mapper.counts.geometry import Bools
 from mapper.errors import InputError
-from mapper.search.forms import Flow, Form, Keeps, Side, flows, output_words
+from mapper.search.forms import Flow, Form, Keeps, Side, Widths, flows, output_words, priced
 from mapper.search.groups import GroupTable, sliding_places
 from mapper.search.passes import Effect
 from mapper.search.space import Mapspace
+from mapper.sparsity.room import least_room
 from mapper.workload.einsum import Tensor
 
 Index = NDArray[np.intp]
@@ -53,10 +55,19 @@ def fit(
             bits = np.zeros(size)
             for tensor in space.einsum.tensors:
                 if tensor.name in words and tensor.role in buffer.roles:
-                    width = _bits(space, keeps, tensor, level, reduced)
-                    bits += words[tensor.name] * width * (1 + buffer.double_buffered)
+                    moves = moves_of(space.einsum, space.accelerator, space.sparsity, keeps)
+                    taken = least_room(moves, tensor, level, words[tensor.name], _uneven(space, tensor, level))
+                    if taken is None:
+                        taken = words[tensor.name] * _bits(space, keeps, tensor, level, reduced)
+                    bits += taken * (1 + buffer.double_buffered)
             fits &= bits <= buffer.capacity_bits
     return fits
+
+
+def _uneven(space: Mapspace, tensor: Tensor, level: int) -> int:
+    """Dimensions of a tensor that may be spread at `level` or further in: some of their lanes may idle."""
+    spread = {d for d in space.looped for at, kind in space.places(d) if kind != "t" and at >= level}
+    return len(spread & tensor.dimensions)
 
 
 def _bits(space: Mapspace, keeps: Keeps, tensor: Tensor, level: int, reduced: Floats | float) -> Floats | float:
@@ -87,6 +98,7 @@ class Words:
         self.space, self.keeps, self.tables, self.forms = space, keeps, tables, forms
         self.levels = len(space.accelerator.levels)
         self.flows = flows(space.einsum, keeps)
+        self.widths = Widths(space.einsum, space.accelerator, keeps, space.sparsity)
         self.into = {(f.name, f.level): f for f in self.flows}
         self.rows = {level: self._rows(level) for level in range(self.levels - 1, 0, -1)}
         self.rows[0] = np.zeros((1, len(tables)), dtype=np.intp)
@@ -234,8 +246,9 @@ class Words:
         """Weight that words of a drain have in addition where they are partial sums (forms are too low there)."""
         if flow.tensor is not self.space.einsum.output or side is not Side.entered or flow.level == self.levels:
             return None
-        accelerator = self.space.accelerator
-        bits = accelerator.partial_sum_bits - accelerator.operand_bits(flow.tensor)
+        accelerator = priced(self.space.accelerator)
+        wide, narrow = accelerator.partial_sum_bits, accelerator.operand_bits(flow.tensor)
+        bits = self.widths.at_level(flow, "drains", wide) - self.widths.at_level(flow, "drains", narrow)
         drain = accelerator.levels[flow.level].buffer(flow.tensor).energies.drain
         if bits <= 0 or drain <= 0:
             return None
@@ -256,9 +269,13 @@ class Words:
 
     def unfinished(self, level: int) -> Floats | float:
         """Cost (forms, rows) of updates into `level` that forms take as finished where a reduction is still to come."""
-        accelerator, tensor = self.space.accelerator, self.space.einsum.output
-        bits = accelerator.partial_sum_bits - accelerator.operand_bits(tensor)
-        if level == 0 or bits <= 0 or tensor.name not in self.keeps[level]:
+        accelerator, tensor = priced(self.space.accelerator), self.space.einsum.output
+        if level == 0 or tensor.name not in self.keeps[level]:
+            return 0.0
+        flow = next(f for f in self.flows if f.tensor is tensor and f.parent == level)
+        wide, narrow = accelerator.partial_sum_bits, accelerator.operand_bits(tensor)
+        bits = self.widths.at_parent(flow, "updates", wide) - self.widths.at_parent(flow, "updates", narrow)
+        if bits <= 0:
             return 0.0
         out = np.zeros((len(self.forms), len(self.rows[level])))
         update = accelerator.levels[level].buffer(tensor).energies.write

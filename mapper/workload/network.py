@@ -138,6 +138,17 @@ def load_workload(text: str, batch: int = 1) -> Network:
     return read_workload(network_file(text)).with_batch(batch)
 
 
+def whole_network(text: str, batch: int = 1) -> Network:
+    """The network of all layers around what `load_workload` gives.
+
+    >>> len(whole_network("resnet18:fc"))
+    21
+    """
+    if "+=" not in text and ":" in text and not _known(text):
+        return load_network(text.removesuffix(f":{load_layer(text).name}"), batch)
+    return load_workload(text, batch)
+
+
 def workload_file(text: str) -> Path | None:
     """The file that `load_workload` reads for `text`; None for an einsum, which is all in its text."""
     if "+=" in text:

@@ -13,12 +13,16 @@ from mapper.arch import Accelerator, Buffer, load_arch
 
 NAMES = (
     "accelforge_eyeriss",
+    "ampere_stc",
     "dense_baseline",
     "dense_baseline_eyeriss_ratios",
     "eyeriss",
+    "eyeriss_v2_pe",
     "procrustes",
     "procrustes_eyeriss_ratios",
+    "scnn_like",
     "simba_like",
+    "spartan_gpu",
     "timeloop_p1",
     "timeloop_p5",
     "tpu_like",
@@ -43,7 +47,11 @@ def test_every_shipped_spec_loads_under_its_name_with_a_description_and_sources(
     arch = load_arch(name)
     assert arch.name == name
     assert arch.description
-    assert all(len(text) > 10 for text in (arch.compute.source, *(b.energies.source for b in buffers(arch))))
+    sources = [arch.compute.source, *(b.energies.source for b in buffers(arch))]
+    if arch.zeros is not None:
+        sources += [event.source for event in arch.zeros.events]
+        sources += [arch.zeros.overhead_source] * (arch.zeros.overhead_energy > 0 or arch.zeros.overhead_area > 0)
+    assert all(len(text) > 10 for text in sources)
 
 
 def test_procrustes_has_the_40_nm_table() -> None:

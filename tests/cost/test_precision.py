@@ -27,7 +27,7 @@ def narrow(*levels: str, x: int = 1) -> Accelerator:
 def bits(found: Evaluation, component: str, tensor: str = "Z") -> dict[str, int]:
     """Bits by action; what does not move is left out."""
     items = [item for item in found.items if (item.component, item.tensor) == (component, tensor)]
-    return {item.action: item.bits for item in items if item.bits}
+    return {item.action: int(item.bits) for item in items if item.bits}
 
 
 def test_operands_have_the_bits_of_their_data_everywhere() -> None:

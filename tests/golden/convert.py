@@ -81,7 +81,7 @@ def converted(evaluation: Evaluation, convention: Convention) -> Counts:
         if (name, output, "drains") in totals:
             entered = totals.pop((name, output, "drains"))
             totals[name, output, "fills"] = entered - (0 if convention.first_fill else zeros)
-    return {key: Fraction(count, used_instances(nests, names.index(key[0]))) for key, count in totals.items()}
+    return {key: Fraction(int(count), used_instances(nests, names.index(key[0]))) for key, count in totals.items()}
 
 
 def timeloop_nest(directives: Sequence[dict[str, Any]], levels: Sequence[str]) -> LoopNest:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapper.cost.batch import Costs, rank_counted
+from mapper.cost.batch import Costs, moves_of, rank_counted
 from mapper.cost.single import Evaluation
 from mapper.errors import InfeasibleError
 from mapper.mapping.loopnest import Ints, Nests
@@ -82,8 +82,9 @@ def _costed(problem: Problem) -> Iterator[tuple[Nests, Costs, Ints]]:
     first = [d for d in asked.prefix(accelerator.level_names[-1]) if d in dimensions]
     innermost = (*first, *sorted(set(dimensions) - set(first)))
     for nests in brute.arrays(problem.einsum, accelerator, problem.partitioning, innermost):
-        costs, counts = rank_counted(nests, accelerator)
-        used = problem.einsum.macs / (np.maximum(costs.cycles, 1) * accelerator.pes)
+        costs, counts = rank_counted(nests, accelerator, problem.sparsity)
+        macs = moves_of(problem.einsum, accelerator, problem.sparsity, nests.keeps).effectual_macs
+        used = macs / (np.maximum(costs.cycles, 1) * accelerator.pes)
         enough = costs.feasible & (used >= (asked.min_utilization or 0.0))
         yield nests, Costs(costs.cycles, np.where(enough, costs.energy_pj, np.inf), enough), counts
 

@@ -1,4 +1,5 @@
-"""Random searches so small that every factor and permutation can be enumerated: `random_problem(rng)`.
+"""Random searches so small that every factor and permutation can be enumerated: `random_problem(rng)`, and
+`random_sparse_problem(rng)` with zeros.
 
 They are drawn for variety, not for likeness to anything: whatever an einsum, an accelerator or a user can ask for comes
 up, alone and together, with figures of energy that pull a mapping in every direction.
@@ -12,7 +13,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
 from mapper.arch.accelerator import Accelerator, Axis, Buffer, Compute, Energies, Fanout, Level
+from mapper.arch.zeros import BALANCES, EVENT_KINDS, Event, Format, Zeros
 from mapper.cost.latency import port_bandwidths
 from mapper.errors import InputError
 from mapper.mapping import Partitioning, parse_partitioning
@@ -21,9 +25,14 @@ from mapper.search.constraint_text import parse_constraints
 from mapper.search.constraints import UNCONSTRAINED, Constraints
 from mapper.search.pool import METRICS
 from mapper.search.solve import PARETO, Problem
+from mapper.sparsity.density import Actual, Blocks, Density, Dispersed, Exactly, Structured, Uniform, Vector
+from mapper.sparsity.given import shape_of
+from mapper.sparsity.zeros import Sparsity
 from mapper.workload import Conv2d, Einsum, Phase
+from mapper.workload.einsum import Tensor
 from tests.search import brute
 from tests.strategies import with_padding
+from tests.strategies_zeros import random_mask
 
 FORMULAS = (
     "Z[M,N] += A[M,K] * B[K,N]",
@@ -96,6 +105,11 @@ def _lines(problem: Problem) -> Iterator[str]:
         for kind in "xy":
             if level.fanout.axis(kind).lanes > 1:
                 yield f"  {kind.upper()}: {level.fanout.axis(kind)}"
+    if accelerator.zeros is not None:
+        yield str(accelerator.zeros)
+    for name, density in problem.sparsity.densities:
+        placed = f" {density.array.astype(int).tolist()}" if isinstance(density, Actual) else ""
+        yield f"{name} is {density}{placed}, balance {problem.sparsity.balance}"
 
 
 # Einsums --------------------------------------------------------------------------------------------------------------
@@ -221,3 +235,78 @@ def random_constraints(rng: random.Random, einsum: Einsum, accelerator: Accelera
         except InputError:
             continue
         return asked
+
+
+# Zeros ----------------------------------------------------------------------------------------------------------------
+
+
+def random_sparse_problem(rng: random.Random, largest: int = LARGEST, most_arrays: int = MOST_ARRAYS) -> Problem:
+    """A search with zeros in some tensors, the first operand mostly, on hardware that does something about them."""
+    problem = random_problem(rng, largest, most_arrays)
+    einsum = problem.einsum
+    chances = {tensor.name: 0.35 for tensor in einsum.tensors} | {einsum.operands[0].name: 0.92}
+    densities = tuple(
+        (t.name, random_density(rng, einsum, t)) for t in einsum.tensors if rng.random() < chances[t.name]
+    )
+    sparsity = Sparsity(densities, rng.choice((None, None, None, *BALANCES)))
+    zeros = random_zeros(rng, problem.accelerator)
+    return replace(problem, accelerator=replace(problem.accelerator, zeros=zeros), sparsity=sparsity)
+
+
+def random_density(rng: random.Random, einsum: Einsum, tensor: Tensor) -> Density:
+    """Half of them known masks; closed forms, samples and draws each come up."""
+    shape, mean = shape_of(einsum, tensor), rng.choice((0.1, 0.3, 0.5, 0.7, 0.95, rng.random()))
+    plain = bool(shape) and all(len(rank) == 1 for rank in tensor.ranks)
+    kind = rng.choice(("mask",) * 5 + ("uniform",) * 2 + ("dispersed", "exactly", "structured", "blocks", "vector"))
+    if kind == "structured" and plain:
+        m = rng.choice((2, 3, 4))
+        return Structured(rng.randint(1, m), m).along(rng.randrange(len(shape)))
+    if kind == "vector" and plain and len(shape) > 1:
+        axis = rng.randrange(len(shape))
+        return Vector(axis, tuple(rng.choice((0.0, 1.0, rng.random())) for _ in range(shape[axis])))
+    if kind == "blocks" and plain:
+        return Blocks(mean, tuple(rng.choice((1, 1, 2, 3)) for _ in shape))
+    if kind == "dispersed":
+        return Dispersed(mean, rng.choice((0.0, 0.1, 0.4)))
+    if kind == "exactly" and plain:
+        return Exactly(mean, int(np.prod(shape)))
+    return Actual(random_mask(rng, einsum, tensor)) if kind == "mask" else Uniform(rng.choice((mean, mean, 0.0, 1.0)))
+
+
+def random_zeros(rng: random.Random, accelerator: Accelerator) -> Zeros:
+    """Hardware that mostly skips zeros of the plain operand; everything else may be there or not."""
+    policy = {
+        "W": rng.choice(("skip",) * 6 + ("gate", "none")),
+        "I": rng.choice(("skip", "skip", "gate", "none", "none", "none")),
+    }
+    chance = rng.choice((0.0, 0.3, 0.8))
+    formats = tuple(
+        ((level.name, role), _format(rng)) for level in accelerator.levels for role in "WIO" if rng.random() < chance
+    )
+    events = tuple(
+        Event(f"E{kind}", kind, rng.choice((0.0, 0.4, 30.0)), "test") for kind in EVENT_KINDS if rng.random() < 0.3
+    )
+    return Zeros(
+        skip=frozenset(role for role in policy if policy[role] == "skip"),
+        gate=frozenset(role for role in policy if policy[role] == "gate"),
+        balance=rng.choice(BALANCES),
+        formats=formats,
+        events=events,
+        overhead_energy=rng.choice((0.0, 0.0, 0.11, 2.0)),
+        capacity_quantile=rng.choice((None, None, 0.3, 0.5, 0.9, 0.999, 1.0)),
+        skip_block=rng.choice((1,) * 8 + (2, 3)),
+        compaction=rng.random() < 0.5,
+        monitor_samples=rng.choice((0, 5)),
+    )
+
+
+def _format(rng: random.Random) -> Format:
+    m = rng.choice((2, 4, 8))
+    return rng.choice(
+        (
+            *map(Format, ("dense", "bitmask", "coordinate", "csr", "csc")),
+            Format("csb", block=rng.choice((None, 1, 2, 3, 9)), pointer_bits=rng.choice((1, 8, 20))),
+            Format("rle", run_bits=rng.randint(1, 5)),
+            Format("n_m", n=rng.randint(1, m), m=m),
+        )
+    )

@@ -32,6 +32,7 @@ from mapper.search.passes import Effect, Pass
 from mapper.search.quick import Quick
 from mapper.search.solve import Problem, solve
 from mapper.search.space import Mapspace
+from mapper.search.waits import Waits
 from mapper.workload import Einsum, Phase, load_network
 from tests.search import exhaustive
 from tests.search.problems import describe, random_problem
@@ -201,10 +202,10 @@ def subproblems(search: Search) -> Iterator[tuple[Subproblem, Floats | None]]:
     first, _ = lanes.classes
     for keeps in search.keeps:
         quick = Quick(search.space, search.factors, lanes, lanes.choices[first], keeps)
-        forms = search._forms(keeps)
+        forms, cycles = search._forms(keeps), Waits(search.space, keeps).by_lanes(lanes, first)
         low = np.stack([quick.form(form) for form in forms]) if quick.fits else None
         for number in range(len(first)):
-            quick_bound = None if low is None else np.append(low[:, number], search._cycles[number])
+            quick_bound = None if low is None else np.append(low[:, number], cycles[number])
             yield Subproblem(search, keeps, number), quick_bound
 
 

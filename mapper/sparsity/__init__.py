@@ -1,0 +1,1 @@
+"""What zeros do: where they are, what they save, and who waits for whom."""

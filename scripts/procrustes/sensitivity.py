@@ -1,0 +1,109 @@
+"""What the assumptions are worth: the same mappings costed again under others, and what a figure of the paper takes.
+
+A mapping is the best under the assumptions that it was searched for; a search under the others could only add to the
+savings of Procrustes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from mapper.arch import Accelerator, load_arch
+from mapper.report.formats import Table
+from mapper.sparsity.given import ZerosGiven
+from procrustes.assumptions import Assumptions
+from procrustes.costs import ALL, DENSE, SPARSE, Cost, Study, recosted, total
+from procrustes.paper import PUBLISHED, Published
+from procrustes.tables import MAIN, dense_of, sparse_of
+
+AS_ASSUMED = "as assumed"
+DENSE_ZEROS = ZerosGiven()
+ACTIVATIONS = (0.3, 0.5, 0.7)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another assumption: `assumptions` and `balance` None are those of the study, `accelerators` dense and sparse."""
+
+    name: str
+    assumptions: Assumptions
+    balance: str | None = None
+    accelerators: tuple[Accelerator, Accelerator] | None = field(default=None, repr=False)
+
+
+def variants(study: Study) -> tuple[Variant, ...]:
+    """Each assumption by itself, and the two that make weight update as sparse as forward."""
+    own = study.assumptions
+    dense, sparse = study.accelerators
+    others = {"erk": "weights by ERK", "uniform": "weights uniform", "global": "weights by one threshold"}
+    ratios = load_arch("dense_baseline_eyeriss_ratios"), load_arch("procrustes_eyeriss_ratios")
+    return (
+        *(Variant(text, replace(own, allocation=name)) for name, text in others.items() if name != own.allocation),
+        *(Variant(f"activations {density:g}", replace(own, activations=density)) for density in ACTIVATIONS),
+        Variant("weights uniform, activations 0.3", replace(own, allocation="uniform", activations=0.3)),
+        Variant("no balancing", own, "none"),
+        Variant("perfect balancing", own, "ideal"),
+        Variant("units for zeros free", own, None, (dense, _free(sparse))),
+        Variant("energies 1 : 6 : 200 of Eyeriss", own, None, ratios),
+    )
+
+
+def _free(sparse: Accelerator) -> Accelerator:
+    """Without the energy of the units that handle zeros."""
+    if sparse.zeros is None:
+        return sparse
+    return replace(sparse, zeros=replace(sparse.zeros, overhead_energy=0.0, events=()))
+
+
+def sensitivity(study: Study, asked: Iterable[Variant]) -> tuple[Table, Table]:
+    """Energy savings, and speedups, of the three phases together under each variant, by network."""
+    energies, speeds = [], []
+    for variant in (Variant(AS_ASSUMED, study.assumptions), *asked):
+        energy, speed = {}, {}
+        for network in study.networks:
+            dense, sparse = _under(study, network, variant)
+            energy[network] = dense.energy_pj / sparse.energy_pj
+            speed[network] = dense.cycles / sparse.cycles
+        energies.append({"assumption": variant.name, **energy})
+        speeds.append({"assumption": variant.name, **speed})
+    return Table("sensitivity_energy", tuple(energies)), Table("sensitivity_speed", tuple(speeds))
+
+
+def _under(study: Study, network: str, variant: Variant) -> tuple[Cost, Cost]:
+    """Costs of both designs under a variant."""
+    dense, sparse = study.best(network, DENSE, MAIN), study.best(network, SPARSE, MAIN)
+    if variant.name == AS_ASSUMED:
+        return total(dense), total(sparse)
+    pair = variant.accelerators or study.accelerators
+    if pair[0] is not study.accelerators[0]:
+        dense = recosted(dense, DENSE_ZEROS, pair[0])
+    zeros = variant.assumptions.zeros(study.networks[network], variant.balance)
+    return total(dense), total(recosted(sparse, zeros, pair[1]))
+
+
+def needed(study: Study) -> Table:
+    """What weight update would have to take for the paper's figure, fw and bw as they are: shares of its dense cost."""
+    rows = []
+    for each in PUBLISHED:
+        for what, paper in (("energy_pj", each.energy_saving), ("cycles", each.speedup)):
+            if paper is not None and each.network in study.networks:
+                rows.append(
+                    {"network": each.network, "of": what.removesuffix("_pj"), **_needed(study, each, what, paper)}
+                )
+    return Table("needed", tuple(rows))
+
+
+def _needed(study: Study, each: Published, what: str, paper: float) -> dict[str, float]:
+    dense, dense_update, ours, update = (
+        float(getattr(cost(study, each.network, phase), what))
+        for cost in (dense_of, sparse_of)
+        for phase in (ALL, "wu")
+    )
+    return {
+        "paper": paper,
+        "ours": dense / ours,
+        "fw_bw_share": (ours - update) / (dense - dense_update),
+        "wu_share": update / dense_update,
+        "wu_share_needed": (dense / paper - (ours - update)) / dense_update,
+    }
