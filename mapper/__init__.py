@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mapper.search.constraint_text import parse_constraints
     from mapper.search.constraints import Constraints
     from mapper.search.run import search
+    from mapper.sparsity.masks import Masks, load_masks
+    from mapper.sparsity.model import Density
     from mapper.workload import Einsum, Network, Phase, load_layer, load_network
 
 __version__ = "0.1.0"
@@ -41,6 +43,10 @@ _HOMES = {
     "format_nest": "mapper.mapping",
     "parse_nest": "mapper.mapping",
     "parse_partitioning": "mapper.mapping",
+    # where its zeros are
+    "Density": "mapper.sparsity.model",
+    "Masks": "mapper.sparsity.masks",
+    "load_masks": "mapper.sparsity.masks",
     # what is asked of it
     "Constraints": "mapper.search.constraints",
     "load_constraints": "mapper.search.constraint_file",
@@ -54,6 +60,7 @@ _HOMES = {
 __all__ = [
     "Accelerator",
     "Constraints",
+    "Density",
     "Einsum",
     "Evaluation",
     "InfeasibleError",
@@ -61,6 +68,7 @@ __all__ = [
     "LoopNest",
     "MapperError",
     "MappingError",
+    "Masks",
     "Network",
     "Partitioning",
     "Phase",
@@ -69,6 +77,7 @@ __all__ = [
     "load_arch",
     "load_constraints",
     "load_layer",
+    "load_masks",
     "load_network",
     "parse_constraints",
     "parse_nest",

@@ -26,8 +26,8 @@ import click
 from procrustes.assumptions import ALLOCATIONS, Assumptions
 from procrustes.costs import Study, best_of, plans, problems_of, solved
 from procrustes.figures import draw
-from procrustes.paper import ORDER, PUBLISHED
-from procrustes.sensitivity import needed, sensitivity, variants
+from procrustes.paper import ENERGY_SAVINGS, MOST_SPEEDUP, NEAR, ORDER, PUBLISHED
+from procrustes.sensitivity import needed, scenarios, sensitivity, variants
 from procrustes.tables import (
     MAIN,
     baselines,
@@ -58,6 +58,7 @@ TITLES = {
     "overheads": "Overhead of working sets, busiest PE / mean PE - 1: C,K not balanced (fw, bw), K,N half tiles",
     "sensitivity_energy": "Energy saving under other assumptions, same mappings",
     "sensitivity_speed": "Speedup under other assumptions, same mappings",
+    "scenarios": f"Ours over the paper's figure under three assumptions; {1 - NEAR:g} to {1 + NEAR:g} is near",
     "needed": "What wu would have to cost for the paper's figure, as a share of its dense cost, fw and bw as here",
 }
 
@@ -80,7 +81,8 @@ class Time:
 
 def tables_of(study: Study) -> list[Table]:
     """Every table that the searched designs allow."""
-    out = [savings(study), needed(study), components(study), *sensitivity(study, variants(study))]
+    energies, speeds = sensitivity(study, variants(study))
+    out = [savings(study), scenarios(energies, speeds), needed(study), components(study), energies, speeds]
     best = baselines(study)
     out += [best] if best else []
     if len(study.searched("sparse")) > 1:
@@ -109,6 +111,17 @@ def printed(table: Table) -> str:
 
 def _cell(value: object) -> str | int | None:
     return value if value is None or isinstance(value, int) else str(value)
+
+
+def ranges(table: Table) -> str:
+    """Least and most of the networks' savings, and the paper's."""
+    whole = [row for row in table.rows if row["phase"] == "all"]
+    energies, speeds = ([float(str(row[column])) for row in whole] for column in ("energy", "speedup"))
+    low, high = ENERGY_SAVINGS
+    return (
+        f"Energy savings {min(energies):.2f} to {max(energies):.2f} (paper {low:g} to {high:g}), "
+        f"speedups up to {max(speeds):.2f} (paper {MOST_SPEEDUP:g})\n\n"
+    )
 
 
 def write(folder: Path, tables: Sequence[Table], study: Study, text: str) -> None:
@@ -183,7 +196,7 @@ def main(
         sys.exit(error.exit_code)
     taken = f"searches {searched.since(start)}; tables {Time.now().since(searched)}"
     text = on_page(["Assumptions", *(f"  {line}" for line in assumptions.lines()), f"  batch {batch}"])
-    text += "\n" + "\n".join(map(printed, tables))
+    text += "\n" + ranges(tables[0]) + "\n".join(map(printed, tables))
     click.echo(text)
     click.echo(f"{count} searches, each proven optimal; {taken}", err=True)
     if output:

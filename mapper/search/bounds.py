@@ -97,16 +97,22 @@ class Bounds(Words):
         self.numbers = {case: i for cases in self.cases.values() for i, case in enumerate(cases)}
         self._allowed_pairs: dict[object, Bools] = {}
         self._parts: dict[object, tuple[Floats, Floats, list[Term]]] = {}
-        self.ahead: dict[int, Floats] = {0: np.zeros((len(forms), 1))}
+        self._ahead: dict[int, Floats] = {}
         self.waits = Waits(space, keeps)
         self._ratio = np.ones(len(self.rows[self.levels - 1])) * self.waits.rows(tables)
         self._raised = np.zeros(len(self._ratio), dtype=bool)
-        if not self.empty:
-            for level in range(1, self.levels):
-                every = [self.ahead_of(made, level) for made in self.passes[level - 1]]
-                self.ahead[level] = np.minimum.reduce(every)
 
     # What outer levels add at least.
+
+    @property
+    def ahead(self) -> dict[int, Floats]:
+        """For each row (forms, rows) of each level the least that all levels further out can add."""
+        if not self._ahead:
+            self._ahead[0] = np.zeros((len(self.forms), 1))
+            for level in range(1, self.levels if not self.empty else 1):
+                every = [self.ahead_of(made, level) for made in self.passes[level - 1]]
+                self._ahead[level] = np.minimum.reduce(every)
+        return self._ahead
 
     def _allowed(self, made: Pass, level: int, number: int) -> Bools:
         """Pairs of states of group `number` at `level + 1` and `level` that a pass allows."""
@@ -225,12 +231,28 @@ class Bounds(Words):
         level = self.levels - 1
         return Partial({level: np.arange(len(self.rows[level]))}, self.settled, self.cycles * self._ratio, {})
 
+    def hopeful(self, keep: Keep, energy: float) -> bool:
+        """Whether, of mappings that take `energy` or more, any may be within `keep`, whatever outer levels add."""
+        if keep.metric == "energy" or not np.isfinite(keep.budget[0]):
+            return True
+        self._raise(self._hopeful(keep, energy))
+        return bool(self._hopeful(keep, energy).any())
+
+    def _hopeful(self, keep: Keep, energy: float) -> Bools:
+        """Innermost rows that may be."""
+        cycles = self.cycles * self._ratio
+        value = energy * np.maximum(cycles, 1.0) if keep.metric == "edp" else cycles
+        return keep.worth(value, np.full(len(cycles), energy)) & (cycles <= keep.most_cycles)
+
     def raise_cycles(self, keep: Keep) -> None:
         """Let rows within `keep` take the cycles that the model says they take where PEs wait for each other."""
-        level = self.levels - 1
-        start = self.start()
-        near = np.flatnonzero(keep(self.lower(start, level), start.cycles) & ~self._raised)
-        ratios = self.waits.raised(self.tables, self.rows[level][near]) if len(near) and self.waits.tensor else None
+        if keep.metric != "energy" or keep.leakage or np.isfinite(keep.most_cycles):
+            start = self.start()
+            self._raise(keep(self.lower(start, self.levels - 1), start.cycles))
+
+    def _raise(self, rows: Bools) -> None:
+        near = np.flatnonzero(rows & ~self._raised)
+        ratios = self.waits.raised(self.tables, self.rows[self.levels - 1][near]) if len(near) else None
         if ratios is not None:
             self._ratio[near] = np.maximum(self._ratio[near], ratios)
         self._raised[near] = True

@@ -161,7 +161,7 @@ class Search:
         ids = dict(zip(self.space.looped, chosen.tolist(), strict=True))
         tables = tuple(self._table(sub.keep, keeps, members, ids) for members in self.groups)
         bounds = Bounds(self.space, keeps, tables, self._forms(keeps), self._passes)
-        if bounds.empty:
+        if bounds.empty or not bounds.hopeful(self.keep, sub.energy):
             return
         members = self.lanes.choices[np.flatnonzero(which == sub.lanes)]
         leaves = Leaves(self.space, self.factors, self.lanes, members, tables, self.reuses)

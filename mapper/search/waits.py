@@ -1,9 +1,14 @@
 """Compute cycles at least, where PEs skip zeros and wait for each other (`mapper.cost.waiting`).
 
 Perfect balance is a bound that lanes alone decide: no fewer cycles than effectual points per lane. How much longer the
-busiest PEs take depends on the work tiles. Where the array stands right above the innermost level, a row of that level
-decides them, and the bound is raised to what the model itself says; that takes a while, so only rows within the budget
-are raised.
+busiest PEs take depends on the work tiles:
+
+* Where words are independent and tiles are not balanced, the largest share of nonzeros among `n` tiles falls with their
+  size (a tile's share is a mean over its parts; the largest of means is below the mean of the largest), and the largest
+  number rises with `n`, but slower than `n`. So no set lasts shorter, per word, than one of all lanes with tiles as
+  large as there is room for.
+* Where the array stands right above the innermost level, a row of that level decides them, and the bound is raised to
+  what the model itself says; that takes a while, so only rows within the budget are raised.
 """
 
 from __future__ import annotations
@@ -12,19 +17,25 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapper.cost.batch import moves_of
 from mapper.cost.energy import Floats
 from mapper.cost.waiting import plain_operand
+from mapper.counts.geometry import Bools
+from mapper.mapping.loopnest import Ints
 from mapper.search.forms import Keeps
 from mapper.search.groups import GroupTable
 from mapper.search.lanes import Lanes
 from mapper.search.space import Mapspace
 from mapper.sparsity.balance import imbalance
+from mapper.sparsity.room import BY_WORDS
 from mapper.sparsity.work import Cut, Digit, Work
 
 BELOW = 1 - 1e-12
 """Bounds stay below what the model rounds up."""
+ROUNDED = 1 - 1e-9
+"""Sums of chances are right to that."""
 
 
 class Waits:
@@ -62,7 +73,46 @@ class Waits:
                 out = out * self.space.einsum.extent[dimension] / spread.values.prod(axis=1)[chosen]
             else:
                 out = out * spread.cycles[chosen]
-        return out if self.tensor is None else out * self._least * BELOW
+        return out if self.tensor is None else out * self._least * BELOW * self._lead(lanes, classes)
+
+    def _lead(self, lanes: Lanes, classes: NDArray[np.intp]) -> Floats:
+        """How much longer than the mean PE the busiest takes at least, for each class of lanes."""
+        assert self.tensor is not None
+        pes, spread = np.ones(len(classes), dtype=np.int64), np.zeros(len(classes), dtype=np.int64)
+        for i, (dimension, found) in enumerate(lanes.spreads.items()):
+            if dimension in self.tensor.dimensions:
+                mine = found.values.prod(axis=1)[lanes.choices[classes, i]]
+                pes, spread = pes * mine, spread + (mine > 1)
+        values, which = np.unique(np.where(self._uncut(spread), pes, 1), return_inverse=True)
+        return np.array([self._lead_of(n) for n in values.tolist()])[which]
+
+    def _uncut(self, spread: Ints) -> Bools:
+        """Whether nothing evens out tiles whose tensor is spread by so many dimensions."""
+        balance = self.moves.balance
+        return np.asarray((spread > 1) & (balance in ("half_tile", "half_tile_uneven")) | (balance == "none"))
+
+    def _lead_of(self, pes: int) -> float:
+        assert self.tensor is not None
+        density, words = self.moves.sparsity.of(self.tensor), self._most_words // pes
+        if self.in_blocks or self.pairs is not None or not isinstance(density, BY_WORDS) or not density.mean:
+            return 1.0
+        words = min(words, self._room)
+        return max(1.0, density.expected_max((words,), pes) / (density.mean * words) * ROUNDED) if words else 1.0
+
+    @property
+    def _most_words(self) -> int:
+        assert self.tensor is not None
+        return math.prod(self.space.einsum.extent[d] for d in self.tensor.dimensions)
+
+    @property
+    def _room(self) -> int:
+        """Words of the largest work tile that its buffer holds."""
+        assert self.tensor is not None
+        accelerator, level = self.space.accelerator, self.moves.innermost(self.tensor)
+        buffer = accelerator.levels[level].buffer(self.tensor)
+        if buffer.capacity_bits is None or self.moves.compressed(level, self.tensor):
+            return self._most_words
+        return buffer.capacity_bits // (accelerator.operand_bits(self.tensor) * (1 + buffer.double_buffered))
 
     def _splits(self, dimension: str) -> bool:
         """Whether rounding up the rounds of a dimension adds no work: lanes that idle have no nonzeros.
@@ -85,7 +135,9 @@ class Waits:
                     spread = [i for i, (_, kind) in enumerate(places) if kind != "t"]
                     steps = table.rows[d][:, temporal].prod(axis=1) * table.rows[d][:, spread].prod(axis=1)
                     out *= self.space.einsum.extent[d] / float(steps.max())
-        return out
+        lanes = [self._lanes(table, d) for table in tables for d in table.members if d in self.tensor.dimensions]
+        uncut = self._uncut(np.array(sum(n > 1 for n in lanes)))
+        return out * self._lead_of(math.prod(lanes)) if uncut else out
 
     def raised(self, tables: tuple[GroupTable, ...], rows: np.ndarray) -> Floats | None:
         """The ratio that the model says of innermost `rows`; None where they do not decide it."""

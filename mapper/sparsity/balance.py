@@ -36,7 +36,7 @@ from mapper.arch.zeros import BALANCES
 from mapper.errors import InputError, did_you_mean
 from mapper.sparsity.known import Actual, Placed
 from mapper.sparsity.model import Density, Floats, Shape
-from mapper.sparsity.sets import Sets, counted, drawn, first_half
+from mapper.sparsity.sets import Sets, counted, drawn, first_half, longest
 from mapper.sparsity.work import Tiles, Work, kinds
 
 Ratio = Fraction | float
@@ -165,7 +165,7 @@ def sort_events(work: Work | None, balance: str = "none") -> tuple[int, int]:
 def _ratio(density: Density, work: Work, balance: str, seed: int) -> tuple[Ratio, float]:
     """The ratio and its standard error."""
     if isinstance(density, Placed):
-        return _counted_ratio(counted(density, work, cut_place(work, balance)), work, balance), 0.0
+        return _counted_ratio(density, work, balance), 0.0
     least = float(least_ratio(density, work))
     if not _independent(density, work, cut_place(work, balance)):
         ((_, sets),) = _sets(density, work, balance, seed)
@@ -179,13 +179,14 @@ def _ratio(density: Density, work: Work, balance: str, seed: int) -> tuple[Ratio
     return max(min(sampled, none), ideal, least), error
 
 
-def _counted_ratio(sets: Sets, work: Work, balance: str) -> Fraction:
+def _counted_ratio(mask: Placed, work: Work, balance: str) -> Fraction:
     """Exact."""
-    busiest = Fraction(int(sets.lasts.sum()))
-    if balance == "ideal":
-        active = np.unique(sets.pes[sets.pes > 0]).tolist()
-        busiest = sum((Fraction(int(sets.totals[sets.pes == n].sum()), n) for n in active), Fraction(0))
-    return busiest / (work.sets * work.tile_words)
+    if balance != "ideal":
+        return Fraction(longest(mask, work, cut_place(work, balance)), work.sets * work.tile_words)
+    sets = counted(mask, work, None)
+    active = np.unique(sets.pes[sets.pes > 0]).tolist()
+    even = sum((Fraction(int(sets.totals[sets.pes == n].sum()), n) for n in active), Fraction(0))
+    return even / (work.sets * work.tile_words)
 
 
 def _independent(density: Density, work: Work, place: int | None) -> bool:
@@ -201,9 +202,15 @@ def _closed_form(density: Density, work: Work) -> tuple[float, float]:
     for sets, tiles in kinds(work):
         pes = sum(number for _, number in tiles)
         even += sets * sum(density.expected(shape) * number for shape, number in tiles) / max(pes, 1)
-        busiest += sets * _expected_max(density, tiles)
+        busiest += sets * (_largest(density, *tiles[0]) if len(tiles) == 1 else _expected_max(density, tiles))
     words = work.sets * work.tile_words
     return even / words, busiest / words
+
+
+@lru_cache(maxsize=4096)
+def _largest(density: Density, shape: Shape, tiles: int) -> float:
+    """Expected nonzeros of the fullest of `tiles` alike ones: many works have the same."""
+    return density.expected_max(shape, tiles)
 
 
 def _expected_max(density: Density, tiles: Tiles) -> float:

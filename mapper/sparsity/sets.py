@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints
@@ -18,6 +19,11 @@ from mapper.sparsity.density import Dispersed
 from mapper.sparsity.known import Placed, block_sums
 from mapper.sparsity.model import Density, Floats, Shape
 from mapper.sparsity.work import Tiles, Work, active_pes
+
+FEW_TILES = 2**20
+"""Sums of so many tiles, mostly a megabyte at most, are kept for many shapes; those of more tiles for a few."""
+LONGEST_SLICES = 32
+"""The largest factor by which tiles are made longer at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,34 +68,53 @@ def heaviest_pair(halves: Ints, pes: Ints) -> Ints:
 @lru_cache(maxsize=4)
 def counted(mask: Placed, work: Work, place: int | None) -> Sets:
     """The working sets of a known mask; tiles are cut in halves along dimension `place`, if any."""
+    loads, lanes = _placed(mask, work, place)
+    rounds = [axis for axis in range(loads.ndim) if axis not in lanes]
+    # In half the room of other integers where they fit, which sorts faster too.
+    held = loads.transpose(rounds + lanes).reshape(work.sets, -1).astype(_kind(work), copy=False)
+    pes = active_pes(work)
+    lasts = held.max(axis=1) if place is None else heaviest_pair(held, pes)
+    return Sets(lasts.astype(np.int64), held.sum(axis=1, dtype=np.int64), pes)
+
+
+def longest(mask: Placed, work: Work, place: int | None) -> int:
+    """Nonzeros of the busiest PEs of all working sets."""
+    if place is not None:
+        return int(counted(mask, work, place).lasts.sum())
+    loads, lanes = _placed(mask, work, place)
+    # The outermost axis first: the largest of long stretches is soon found, and little is left.
+    for gone, axis in enumerate(lanes):
+        loads = loads.max(axis=axis - gone)
+    return int(loads.sum(dtype=np.int64))
+
+
+def _kind(work: Work) -> type[np.signedinteger]:
+    return np.int64 if work.tile_words >= 2**30 else np.int32
+
+
+def _placed(mask: Placed, work: Work, place: int | None) -> tuple[NDArray[np.integer], list[int]]:
+    """Nonzeros of every tile or half, an axis per digit; and which axes are PEs and their halves."""
     if mask.array.shape != work.shape:
         raise InputError(f"a mask of {mask.array.shape} for a tensor of {work.shape}", hint="shapes must agree")
-    loads, pes = _loads(mask, work, place), active_pes(work)
-    lasts = loads.max(axis=1) if place is None else heaviest_pair(loads, pes)
-    return Sets(lasts.astype(np.int64), loads.sum(axis=1, dtype=np.int64), pes)
-
-
-def _loads(mask: Placed, work: Work, place: int | None) -> Ints:
-    """(sets, PEs or their halves): nonzeros of every tile or half."""
     pieces = [1] * len(work.cuts)
     if place is not None:
         pieces[place] = 2 if work.tile[place] % 2 == 0 else work.tile[place]
     piece = tuple(extent // number for extent, number in zip(work.tile, pieces, strict=True))
     sums = _padded(_sums(mask, piece), [c.rounds * c.lanes * n for c, n in zip(work.cuts, pieces, strict=True)])
     digits: list[int] = []
-    rounds: list[int] = []
     lanes: list[int] = []
     for cut, number in zip(work.cuts, pieces, strict=True):
         for spread, factor in (*cut.digits, (True, number)):
-            (lanes if spread else rounds).append(len(digits))
+            if spread:
+                lanes.append(len(digits))
             digits.append(factor)
+    sums = sums.reshape(digits)
     if place is not None:
-        axis = sum(len(cut.digits) + 1 for cut in work.cuts[: place + 1]) - 1
-        sums, digits[axis] = _two(sums.reshape(digits), axis), 2
-    return sums.reshape(digits).transpose(rounds + lanes).reshape(work.sets, -1)
+        sums = _two(sums, sum(len(cut.digits) + 1 for cut in work.cuts[: place + 1]) - 1)
+    return sums, lanes
 
 
-def _two(sums: Ints, axis: int) -> Ints:
+def _two(sums: NDArray[np.integer], axis: int) -> NDArray[np.integer]:
     """The halves of tiles from their pieces, which lie along `axis`."""
     if sums.shape[axis] == 2:
         return sums
@@ -97,20 +122,43 @@ def _two(sums: Ints, axis: int) -> Ints:
     return np.stack([first.sum(axis=axis), second.sum(axis=axis)], axis=axis)
 
 
-def _padded(sums: Ints, extents: list[int]) -> Ints:
+def _padded(sums: NDArray[np.integer], extents: list[int]) -> NDArray[np.integer]:
     """With zeros past the end of the tensor, where lanes are idle."""
-    missing = [(0, wanted - found) for wanted, found in zip(extents, sums.shape, strict=True)]
-    return np.pad(sums, missing) if any(after for _, after in missing) else sums
+    if list(sums.shape) == extents:
+        return sums
+    out = np.zeros(extents, dtype=sums.dtype)
+    out[tuple(map(slice, sums.shape))] = sums
+    return out
 
 
-@lru_cache(maxsize=8)
-def _sums(mask: Placed, piece: Shape) -> Ints:
-    """Nonzeros of all aligned tiles: orders and lanes of many mappings differ while their tiles do not.
+def _sums(mask: Placed, piece: Shape) -> NDArray[np.integer]:
+    """Nonzeros of all aligned tiles, in integers just wide enough.
 
-    In half the room where they fit, which sorts faster too.
+    They are kept: orders and lanes of many mappings differ while their tiles do not.
     """
-    sums = block_sums(mask.array, piece)
-    return sums if math.prod(piece) >= 2**30 else sums.astype(np.int32)
+    tiles = math.prod(-(-extent // part) for extent, part in zip(mask.array.shape, piece, strict=True))
+    return _few_sums(mask, piece) if tiles <= FEW_TILES else _many_sums(mask, piece)
+
+
+def _added(mask: Placed, piece: Shape) -> NDArray[np.integer]:
+    """From the sums of tiles some fraction as long in the last dimension that has a length, which others need too."""
+    axis = max((i for i, extent in enumerate(piece) if extent > 1), default=-1)
+    if axis < 0:
+        return mask.array.view(np.uint8)
+    factor = next((n for n in range(2, LONGEST_SLICES + 1) if piece[axis] % n == 0), 0)
+    kind = np.min_scalar_type(math.prod(piece))
+    if not factor:
+        return block_sums(mask.array, piece).astype(kind)
+    finer = np.moveaxis(_sums(mask, (*piece[:axis], piece[axis] // factor, *piece[axis + 1 :])), axis, 0)
+    out = finer[::factor].astype(kind)
+    for place in range(1, factor):
+        slices = finer[place::factor]
+        out[: len(slices)] += slices
+    return np.moveaxis(out, 0, axis)
+
+
+_few_sums = lru_cache(maxsize=256)(_added)
+_many_sums = lru_cache(maxsize=8)(_added)
 
 
 def drawn(density: Density, work: Work, tiles: Tiles, place: int | None, sets: int, rng: np.random.Generator) -> Sets:

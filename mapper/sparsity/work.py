@@ -57,6 +57,13 @@ class Cut:
         return np.clip(self.extent - placed, 0, self.tile)
 
 
+@lru_cache(maxsize=1024)
+def _active(cut: Cut) -> Ints:
+    """Lanes of a dimension that hold words, per round."""
+    active: Ints = (cut.words() > 0).sum(axis=1)
+    return active
+
+
 @dataclass(frozen=True)
 class Work:
     """All dimensions of the tensor in its declared order: `tile` words is the product of their tile extents."""
@@ -146,6 +153,7 @@ def kinds(work: Work) -> tuple[tuple[int, Tiles], ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)
 def _filled(cut: Cut) -> Counter[tuple[tuple[int, int], ...]]:
     """Rounds of a dimension by what lanes hold, as (extent, lanes): whole tiles, and the last one if ragged."""
     words = cut.words()
@@ -159,5 +167,5 @@ def active_pes(work: Work) -> Ints:
     """PEs that hold words, per working set: rounds of the first dimension outermost."""
     active = np.ones(1, dtype=np.int64)
     for cut in work.cuts:
-        active = np.multiply.outer(active, (cut.words() > 0).sum(axis=1)).ravel()
+        active = np.multiply.outer(active, _active(cut)).ravel()
     return active

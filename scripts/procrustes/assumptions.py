@@ -28,17 +28,20 @@ ALLOCATIONS: dict[str, Callable[[Mapping[str, Shape], float, Mapping[str, int]],
     "global": global_magnitude,
 }
 """How the density of a network is shared out among its layers: see `mapper.sparsity.allocate`."""
-PUBLISHED_TABLES = "published"
-"""Activation densities from the tables of `procrustes.paper`."""
 OTHERWISE = fmean(MEANS.values())
+"""Density of a stored activation without a table: the mean of the three networks."""
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """`activations`: one density for all that a ReLU has passed; None: published tables. `compressions` by network."""
+    """`activations`: one density for all that a ReLU has passed; None: published tables. `compressions` by network.
+
+    `bottlenecks`: whether the outputs of linear bottlenecks are dense, as they are where no ReLU follows.
+    """
 
     allocation: str = "erk"
     activations: float | None = None
+    bottlenecks: bool = True
     compressions: tuple[tuple[str, float], ...] = field(
         default=tuple((each.network, each.compression) for each in PUBLISHED)
     )
@@ -73,7 +76,7 @@ class Assumptions:
         return {layer.label: self._input(network, layer) for layer in network}
 
     def _input(self, network: Network, layer: Layer) -> float:
-        if not layer.input_gradient or _linear_bottleneck(network, layer):
+        if not layer.input_gradient or (self.bottlenecks and _linear_bottleneck(network, layer)):
             return 1.0
         if self.activations is not None:
             return self.activations

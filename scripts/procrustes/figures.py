@@ -37,7 +37,7 @@ SHOWN = {
     "vgg_s": "VGG-S",
     "wrn_28_10": "WRN-28-10",
     "densenet_g24": "DenseNet",
-    SUM: "sum",
+    SUM: "all",
 }
 STYLE: Any = {
     "font.size": 8,
@@ -138,7 +138,7 @@ def _room(axes: Axes, groups: int) -> None:
 
 def _above(axes: Axes, text: str, place: float, height: float, size: float, rotation: float = 0) -> None:
     """A label on top of a bar."""
-    at: Any = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+    at: Any = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "va": "bottom"}
     axes.annotate(text, (place, height), fontsize=size, rotation=rotation, **at)
 
 
@@ -178,8 +178,8 @@ def _partitionings(axes: Axes, table: Table) -> None:
                 f"{height:.2f}", (place, at), (0, 2), textcoords="offset points", ha="center", fontsize=6.5, rotation=90
             )
     axes.set_xticks(places, [label(network) for network in networks])
-    axes.set_ylim(0, limit * 1.16)
-    axes.set_ylabel("cycles (K,N = 1)")
+    axes.set_ylim(0, limit * 1.17)
+    axes.set_ylabel(f"cycles (K,N = 1, cut at {limit:g})")
     _room(axes, len(places))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(styles), frameon=False, fontsize=7.5)
 

@@ -20,6 +20,10 @@ from procrustes.tables import MAIN, dense_of, sparse_of
 AS_ASSUMED = "as assumed"
 DENSE_ZEROS = ZerosGiven()
 ACTIVATIONS = (0.3, 0.5, 0.7)
+UNIFORM = "weights uniform"
+SPARSEST = f"{UNIFORM}, activations {ACTIVATIONS[0]:g}"
+SCENARIOS = (AS_ASSUMED, UNIFORM, SPARSEST)
+"""Assumptions under which the paper's figures are looked at."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,13 @@ def variants(study: Study) -> tuple[Variant, ...]:
     """Each assumption by itself, and the two that make weight update as sparse as forward."""
     own = study.assumptions
     dense, sparse = study.accelerators
-    others = {"erk": "weights by ERK", "uniform": "weights uniform", "global": "weights by one threshold"}
+    others = {"erk": "weights by ERK", "uniform": UNIFORM, "global": "weights by one threshold"}
     ratios = load_arch("dense_baseline_eyeriss_ratios"), load_arch("procrustes_eyeriss_ratios")
     return (
         *(Variant(text, replace(own, allocation=name)) for name, text in others.items() if name != own.allocation),
         *(Variant(f"activations {density:g}", replace(own, activations=density)) for density in ACTIVATIONS),
-        Variant("weights uniform, activations 0.3", replace(own, allocation="uniform", activations=0.3)),
+        Variant(SPARSEST, replace(own, allocation="uniform", activations=ACTIVATIONS[0])),
+        Variant("bottlenecks as other activations", replace(own, bottlenecks=False)),
         Variant("no balancing", own, "none"),
         Variant("perfect balancing", own, "ideal"),
         Variant("units for zeros free", own, None, (dense, _free(sparse))),
@@ -80,6 +85,21 @@ def _under(study: Study, network: str, variant: Variant) -> tuple[Cost, Cost]:
         dense = recosted(dense, DENSE_ZEROS, pair[0])
     zeros = variant.assumptions.zeros(study.networks[network], variant.balance)
     return total(dense), total(recosted(sparse, zeros, pair[1]))
+
+
+def scenarios(energies: Table, speeds: Table) -> Table:
+    """Every figure of the paper, and ours over it under each of the `SCENARIOS`."""
+    rows = []
+    for each in PUBLISHED:
+        for what, table, paper in (("energy", energies, each.energy_saving), ("speed", speeds, each.speedup)):
+            ours = {row["assumption"]: row.get(each.network) for row in table.rows}
+            if paper is None or ours[AS_ASSUMED] is None:
+                continue
+            shown = {name: float(str(ours[name])) for name in SCENARIOS if name in ours}
+            over = {f"{name}, over paper": value / paper for name, value in shown.items()}
+            rows.append({"network": each.network, "of": what, "paper": paper, **shown, **over})
+    on_page = (*("network", "of", "paper"), *(f"{name}, over paper" for name in SCENARIOS))
+    return Table("scenarios", tuple(rows), on_page if rows else ())
 
 
 def needed(study: Study) -> Table:
