@@ -101,8 +101,10 @@ def _factors(nests: Nests, row: int) -> frozenset[tuple[int, str, str, int]]:
 
 
 def entry_of(found: Evaluation, metric: str) -> Entry:
-    """What a search has found as the enumeration gives it."""
+    """What a search has found as the enumeration gives it: no cycle at all ranks as one."""
     value = float(getattr(found, METRIC_COLUMNS[metric]))
+    if not found.cycles and METRIC_COLUMNS[metric] == "edp_pj_cycles":
+        value = found.energy_pj
     return Entry(value, found.energy_pj, found.cycles, str(found.mapping))
 
 
