@@ -434,10 +434,11 @@ def test_case_38_a_time_limit_is_obeyed_and_what_was_found_is_kept(
     tmp_path: Path, long_run: Callable[..., subprocess.Popen[str]], jobs: str
 ) -> None:
     begin = time.monotonic()
-    process = long_run("-j", jobs, "--timeout", "3")
+    # Worker processes need a second or two of it to start where the machine is slow or busy.
+    process = long_run("-j", jobs, "--timeout", "8")
     _, errors = process.communicate(timeout=60)
     # Starting up, what a search does between two looks at the clock, and writing; far below the time of all searches.
-    assert time.monotonic() - begin < 3 + 20
+    assert time.monotonic() - begin < 8 + 20
     assert process.returncode == 0
     assert re.search(r"^time limit reached: \d+ of 62 searches are finished; their tables are written$", errors, re.M)
     check_cut(rows(tmp_path / "out" / "mappings.csv"))
