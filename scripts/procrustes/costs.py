@@ -157,12 +157,10 @@ class Study:
         """Partitionings that were searched."""
         return tuple(dict.fromkeys(design.partitioning for design in self.found if design.kind == kind))
 
-    def recosted(
-        self, best: Sequence[Best], assumptions: Assumptions | None = None, balance: str | None = None
-    ) -> tuple[Best, ...]:
-        """Mappings of Procrustes under other assumptions or balancing."""
-        network = next(n for n in self.networks.values() if best[0].task.layer in n.layers)
-        return recosted(best, (assumptions or self.assumptions).zeros(network, balance), self.accelerators[1])
+    def rebalanced(self, network: str, partitioning: str, balance: str) -> tuple[Best, ...]:
+        """The mappings of Procrustes, balanced in another way."""
+        zeros = self.assumptions.zeros(self.networks[network], balance)
+        return recosted(self.best(network, SPARSE, partitioning), zeros, self.accelerators[1])
 
 
 def recosted(best: Sequence[Best], zeros: ZerosGiven, accelerator: Accelerator) -> tuple[Best, ...]:

@@ -186,11 +186,13 @@ def _partitionings(axes: Axes, table: Table) -> None:
 
 def _overheads(axes: Axes, sets: dict[str, Overheads]) -> None:
     lines = {"KN": (BLUE, "-", "K,N, half tiles exchanged"), "CK": (ORANGE, "--", "C,K, not balanced")}
+    places = np.linspace(0, 2, 401)
     for name in (name for name in ORDER if name in sets):
         color, dashes, text = lines[name]
         found = sets[name]
-        shares = 100 * np.cumsum(found.shares)
-        axes.step(100 * found.values, shares, where="post", color=color, linestyle=dashes, linewidth=1.6, label=text)
+        # A step per sampled set would be a file of megabytes.
+        shares = [100 * (1 - found.above(overhead)) for overhead in np.minimum(places, found.at(1))]
+        axes.plot(100 * places, shares, color=color, linestyle=dashes, linewidth=1.6, label=text)
     axes.set_xlim(0, 200)
     axes.set_ylim(0, 101)
     axes.set_xlabel("overhead of a working set, busiest PE / mean PE - 1 (%)")

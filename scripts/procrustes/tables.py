@@ -105,8 +105,9 @@ def partitionings(study: Study) -> Table:
 
 
 def _cycles(study: Study, network: str, partitioning: str, balance: str) -> int:
-    best = study.best(network, SPARSE, partitioning)
-    return total(best if balance == BALANCES[0] else study.recosted(best, balance=balance)).cycles
+    if balance == BALANCES[0]:
+        return total(study.best(network, SPARSE, partitioning)).cycles
+    return total(study.rebalanced(network, partitioning, balance)).cycles
 
 
 def phase_cycles(study: Study) -> Table:

@@ -44,7 +44,7 @@ from tests.search import exhaustive
 from tests.search.problems import describe, random_density, random_sparse_problem, random_zeros
 from tests.search.test_bounds import EXACT, Subproblem, Watched, batches, nest_text, only, space_of
 
-SEEDS, FRONTS, BOUNDED = range(56), range(56, 64), range(40)
+SEEDS, FRONTS, BOUNDED = range(56), range(56, 64), range(28)
 LARGEST, MOST_ARRAYS = 800, 60
 
 
@@ -146,7 +146,7 @@ def costs_of(nests: Nests, problem: Problem) -> Floats:
     return out
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_a_tile_takes_at_least_the_room_that_its_words_tell(seed: int) -> None:
     """And no fewer words tell more: tiles that do not fit are left out before all of their dimensions are known."""
     problem = problem_of(f"room {seed}")
@@ -219,7 +219,7 @@ def tiles_of(einsum: Einsum, tensor: Tensor, tile: tuple[int, ...]) -> list[set[
 # The ends of the scale ------------------------------------------------------------------------------------------------
 
 
-LAYER = Conv2d(name="conv", N=4, K=16, C=8, P=6, Q=6, R=3, S=3, padding=1)
+LAYER = Conv2d(name="conv", N=2, K=8, C=8, P=4, Q=2, R=1, S=1)
 
 
 def weights(layer: Layer, nonzero: bool) -> Actual:
@@ -240,8 +240,9 @@ def test_a_density_of_one_costs_what_no_density_costs_to_the_last_digit(metric: 
     problem = Problem(part.einsum, procrustes, parse_partitioning("KN", part.einsum.dimensions), metric, 4)
     dense = found_by(problem)
     assert len(dense) > 1
-    for density in (Uniform(1.0), weights(layer, True)):
-        assert found_by(replace(problem, sparsity=Sparsity((("W", density),)))) == dense
+    ones = weights(layer, True)
+    assert found_by(replace(problem, sparsity=Sparsity((("W", ones),)))) == dense
+    for density in (Uniform(1.0), ones):
         result = mapper.search(layer, procrustes, partitioning="KN", metric=metric, top=4, density=density)
         assert [figures(ranked.evaluation) for ranked in result] == dense
 
