@@ -138,7 +138,8 @@ def _room(axes: Axes, groups: int) -> None:
 
 def _above(axes: Axes, text: str, place: float, height: float, size: float, rotation: float = 0) -> None:
     """A label on top of a bar."""
-    at: Any = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+    ha, va = ("left", "center") if rotation else ("center", "bottom")
+    at: Any = {"xytext": (0, 3), "textcoords": "offset points", "ha": ha, "va": va, "rotation_mode": "anchor"}
     axes.annotate(text, (place, height), fontsize=size, rotation=rotation, **at)
 
 
@@ -147,7 +148,7 @@ PARTITIONING_STYLE = {
     "CN": (SKY, "", "half_tile", "C,N"),
     "CK": (LIGHT, "", "half_tile", "C,K"),
     "CK global": (LIGHT, "////", "global", "C,K, balanced across the array"),
-    "PQ": (ORANGE, "....", "half_tile", "P,Q"),
+    "PQ": (ORANGE, "xxxx", "half_tile", "P,Q"),
 }
 
 
@@ -174,9 +175,7 @@ def _partitionings(axes: Axes, table: Table) -> None:
         axes.bar(shifted, np.minimum(heights, limit), width, color=color, hatch=hatch, label=name, **OUTLINE)
         for place, height in zip(shifted, heights, strict=True):
             at = min(height, limit)
-            axes.annotate(
-                f"{height:.2f}", (place, at), (0, 2), textcoords="offset points", ha="center", fontsize=6.5, rotation=90
-            )
+            _above(axes, f"{height:.2f}", place, at, 6.5, 90)
     axes.set_xticks(places, [label(network) for network in networks])
     axes.set_ylim(0, limit * 1.17)
     axes.set_ylabel(f"cycles (K,N = 1, cut at {limit:g})")
