@@ -145,7 +145,8 @@ class Search:
         quick = Quick(self.space, self.factors, self.lanes, self.lanes.choices[first], keeps)
         if not quick.fits:
             return np.empty((4, 0))
-        cost = np.stack([quick.form(form) for form in self._forms(keeps)])
+        # Bounds on what a tensor moves less may add up to less than nothing.
+        cost = np.maximum([quick.form(form) for form in self._forms(keeps)], 0.0)
         value, energy, waiting = self.keep.bounds(cost, Waits(self.space, keeps).by_lanes(self.lanes, first))
         possible = np.flatnonzero(waiting <= self.most_cycles)
         where = np.full(len(possible), float(number)), possible.astype(np.float64)
@@ -196,10 +197,12 @@ class Search:
             return
         least = (max(float(value[possible].min()), sub.value), max(float(energy[possible].min()), sub.energy))
         most = 2 * float(max(value[possible].max(), energy[possible].max())) + 1.0
+        # Where nothing may cost nothing, steps are shares of the most.
+        unit = [each or most for each in least]
         step = FIRST_BUDGET
-        while not self.pool.full and least[0] * (1 + step) < most:
-            tie = np.inf if self.pool.metric != "cycles" else least[1] * (1 + step)
-            yield (least[0] * (1 + step), tie), BEAM
+        while not self.pool.full and least[0] + unit[0] * step < most:
+            tie = np.inf if self.pool.metric != "cycles" else least[1] + unit[1] * step
+            yield (least[0] + unit[0] * step, tie), BEAM
             step *= GROWTH
         yield self.pool.worst, None
 
