@@ -24,12 +24,11 @@ from pathlib import Path
 
 import click
 from procrustes.assumptions import ALLOCATIONS, Assumptions
-from procrustes.costs import Study, best_of, plans, problems_of, solved
+from procrustes.costs import MAIN, Study, best_of, plans, problems_of, solved
 from procrustes.figures import draw
 from procrustes.paper import ENERGY_SAVINGS, MOST_SPEEDUP, NEAR, ORDER, PUBLISHED
 from procrustes.sensitivity import needed, scenarios, sensitivity, variants
 from procrustes.tables import (
-    MAIN,
     baselines,
     components,
     overhead_table,
@@ -79,9 +78,9 @@ class Time:
         return f"{self.wall - start.wall:.0f} s, {self.cpu - start.cpu:.0f} CPU s"
 
 
-def tables_of(study: Study) -> list[Table]:
+def tables_of(study: Study, jobs: int) -> list[Table]:
     """Every table that the searched designs allow."""
-    energies, speeds = sensitivity(study, variants(study))
+    energies, speeds = sensitivity(study, variants(study), jobs)
     out = [savings(study), scenarios(energies, speeds), needed(study), components(study), energies, speeds]
     best = baselines(study)
     out += [best] if best else []
@@ -190,7 +189,7 @@ def main(
         searched = Time.now()
         named = {network.name: network for network in loaded}
         study = Study(named, assumptions, accelerators, best_of(asked, outcomes))
-        tables = tables_of(study)
+        tables = tables_of(study, jobs)
     except MapperError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)

@@ -29,6 +29,8 @@ from mapper.search.waits import Waits
 from mapper.search.words import Index, Term, Words
 
 Bits = NDArray[np.uint8]
+Split = tuple[Floats, Floats, list[Term]]
+"""Costs that rows decide, that rows further out decide, and terms of both."""
 
 PAIRS = 1 << 21
 """Pairs of rows that a join looks at in one piece."""
@@ -96,10 +98,12 @@ class Bounds(Words):
         self.cases = {level: [case for made in found for case in made.cases] for level, found in passes.items()}
         self.numbers = {case: i for cases in self.cases.values() for i, case in enumerate(cases)}
         self._allowed_pairs: dict[object, Bools] = {}
-        self._parts: dict[object, tuple[Floats, Floats, list[Term]]] = {}
+        self._followed: dict[object, tuple[Bools, Bools]] = {}
+        self._parts: dict[object, Split] = {}
+        self._flow_parts: dict[object, tuple[Floats, Floats | None, list[Term]]] = {}
         self._ahead: dict[int, Floats] = {}
         self.waits = Waits(space, keeps)
-        self._ratio = np.ones(len(self.rows[self.levels - 1])) * self.waits.rows(tables)
+        self._ratio = self.waits.rows(tables, self.rows[self.levels - 1])
         self._raised = np.zeros(len(self._ratio), dtype=bool)
 
     # What outer levels add at least.
@@ -136,51 +140,75 @@ class Bounds(Words):
 
     def _following(self, made: Pass, level: int) -> tuple[Bools, Bools]:
         """Rows at `level` that some row further out can follow under a pass, and rows further out that can."""
-        rows, outer = self.rows[level], self.rows[level - 1]
-        possible, followed = np.ones(len(rows), dtype=bool), np.ones(len(outer), dtype=bool)
-        for number in range(len(self.tables)):
-            allowed = self._allowed(made, level - 1, number)
-            possible &= np.asarray(allowed.any(axis=1))[rows[:, number]]
-            followed &= np.asarray(allowed.any(axis=0))[outer[:, number]]
-        return possible, followed
+        key = (level, made.loops, made.idles)
+        if key not in self._followed:
+            rows, outer = self.rows[level], self.rows[level - 1]
+            possible, followed = np.ones(len(rows), dtype=bool), np.ones(len(outer), dtype=bool)
+            for number in range(len(self.tables)):
+                allowed = self._allowed(made, level - 1, number)
+                possible &= np.asarray(allowed.any(axis=1))[rows[:, number]]
+                followed &= np.asarray(allowed.any(axis=0))[outer[:, number]]
+            self._followed[key] = possible, followed
+        return self._followed[key]
 
     def ahead_of(self, made: Pass, level: int) -> Floats:
         """Least cost (forms, rows) of the flows into `level` and all further out, where the loops of `level - 1` are
         those of a pass; infinite where no row can follow."""
         key = ("ahead", level, made)
         if key not in self._memory:
-            possible, followed = self._following(made, level)
-            out = np.full((len(self.forms), len(self.rows[level])), np.inf)
-            if possible.any() and followed.any():
-                inner, base, terms = self._split(made, level)
-                out = np.where(possible, inner + self._least(terms, base, level, made, followed), np.inf)
-            self._memory[key] = out
+            self._memory[key] = self._make_ahead(made, level)
         return self._memory[key]
 
-    def _split(self, made: Pass, level: int) -> tuple[Floats, Floats, list[Term]]:
+    def _ahead_of_cases(self, made: Pass, level: int) -> Floats:
+        """The same of every case of a pass: (cases, forms, rows)."""
+        key = ("cases", level, made)
+        if key not in self._memory:
+            self._memory[key] = np.stack([self._make_ahead(case, level) for case in made.cases])
+        return self._memory[key]
+
+    def _make_ahead(self, made: Pass, level: int) -> Floats:
+        possible, followed = self._following(made, level)
+        if not possible.any() or not followed.any():
+            return np.full((len(self.forms), len(self.rows[level])), np.inf)
+        inner, base, terms = self._split(made, level)
+        return np.where(possible, inner + self._least(terms, base, level, made, followed), np.inf)
+
+    def _split(self, made: Pass, level: int) -> Split:
         """Cost of the flows into `level` under a pass: (decided by its rows, by the rows further out, by both)."""
         key = (level, made)
         if key not in self._parts:
             self._parts[key] = self._make_split(made, level)
         return self._parts[key]
 
-    def _make_split(self, made: Pass, level: int) -> tuple[Floats, Floats, list[Term]]:
+    def _make_split(self, made: Pass, level: int) -> Split:
+        parts = [self._part(flow, effect, level) for flow, effect in self._effects(made, level)]
         inner = np.zeros((len(self.forms), len(self.rows[level])))
         base = self.ahead[level - 1] + self.unfinished(level - 1)
-        coupled = []
-        for flow, effect in self._effects(made, level):
-            inner += self.lowest(flow, level)
+        for mine, theirs, _ in parts:
+            inner += mine
+            if theirs is not None:
+                base = base + theirs
+        return inner, base, [term for _, _, coupled in parts for term in coupled]
+
+    def _part(self, flow: Flow, effect: Effect, level: int) -> tuple[Floats, Floats | None, list[Term]]:
+        """What one flow into `level` adds to a split; many passes have the same effect on it."""
+        key = (level, flow, effect)
+        if key not in self._flow_parts:
+            inner: Floats = np.zeros((len(self.forms), 1)) + self.lowest(flow, level)
+            base: Floats | None = None
+            coupled: list[Term] = []
             if effect.kind == "fixed":
-                inner += self.once[flow]
-                continue
-            for term in self.terms(flow, effect, level - 1, {level: slice(None)}):
-                if term.share is None and term.outer is None and term.inner is not None:
-                    inner += term.weight[:, None] * term.inner
-                elif term.share is None and term.inner is None and term.outer is not None:
-                    base += term.weight[:, None] * term.outer
-                else:
-                    coupled.append(term)
-        return inner, base, coupled
+                inner = inner + self.once[flow]
+            else:
+                for term in self.terms(flow, effect, level - 1, {level: slice(None)}):
+                    if term.share is None and term.outer is None and term.inner is not None:
+                        inner = inner + term.weight[:, None] * term.inner
+                    elif term.share is None and term.inner is None and term.outer is not None:
+                        base = term.weight[:, None] * term.outer + (0.0 if base is None else base)
+                    else:
+                        coupled.append(term)
+            self._flow_parts[key] = inner, base, coupled
+        return self._flow_parts[key]
 
     def _least(self, terms: list[Term], base: Floats, level: int, made: Pass, followed: Bools) -> Floats:
         """Least of `base` plus `terms` over the rows further out, for each row of `level`."""
@@ -270,11 +298,18 @@ class Bounds(Words):
             chosen = np.sort(chosen[np.lexsort((energy, value))[:most]])
         return partial.take(chosen)
 
+    def near_cases(self, partial: Partial, level: int, made: Pass, keep: Keep) -> Iterator[tuple[Pass, Partial]]:
+        """For each case of a pass, those of the partial mappings that it may complete within `keep`, if any."""
+        if not made.cases:
+            return
+        low = partial.cost + self._ahead_of_cases(made, level)[:, :, partial.rows[level]]
+        flat = np.ascontiguousarray(low.swapaxes(0, 1)).reshape(len(self.forms), -1)
+        within = keep(flat, np.tile(partial.cycles, len(low))).reshape(len(low), -1)
+        for number in np.flatnonzero(within.any(axis=1)).tolist():
+            yield made.cases[number], partial.take(np.flatnonzero(within[number]))
+
     def join(self, partial: Partial, level: int, made: Pass, keep: Keep) -> Iterator[Partial]:
         """Partial mappings out to `level`, extended by the rows of `level - 1` under a pass, within `keep`."""
-        partial = self.near(partial, level, made, keep)
-        if not len(partial):
-            return
         if level == 1:
             bits = self._bits(made, level, np.zeros(1, dtype=np.intp))
             going = np.flatnonzero(self._compatible(bits, level, partial.rows[level])[:, 0])

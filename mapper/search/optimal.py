@@ -227,8 +227,8 @@ class Search:
         found: dict[tuple[Open, ...], list[Partial]] = {}
         for coarse in bounds.passes[level - 1]:
             near = bounds.near(partial, level, coarse, self.keep, beam)
-            for made in coarse.cases if len(near) else ():
-                for joined in bounds.join(near, level, made, self.keep):
+            for made, mine in bounds.near_cases(near, level, coarse, self.keep) if len(near) else ():
+                for joined in bounds.join(mine, level, made, self.keep):
                     waiting = found.setdefault(joined.open, [])
                     waiting.append(joined)
                     if sum(map(len, waiting)) > WAITING:

@@ -91,12 +91,13 @@ class Waits:
         balance = self.moves.balance
         return np.asarray((spread > 1) & (balance in ("half_tile", "half_tile_uneven")) | (balance == "none"))
 
-    def _lead_of(self, pes: int) -> float:
+    def _lead_of(self, pes: int, words: int | None = None) -> float:
+        """Of so many PEs, with work tiles of `words`; unless given, with the largest that there is room for."""
         assert self.tensor is not None
-        density, words = self.moves.sparsity.of(self.tensor), self._most_words // pes
+        density = self.moves.sparsity.of(self.tensor)
         if self.in_blocks or self.pairs is not None or not isinstance(density, BY_WORDS) or not density.mean:
             return 1.0
-        words = min(words, self._room)
+        words = min(self._most_words // pes, self._room) if words is None else words
         return max(1.0, density.expected_max((words,), pes) / (density.mean * words) * ROUNDED) if words else 1.0
 
     @property
@@ -122,10 +123,10 @@ class Waits:
         assert self.tensor is not None
         return not self.in_blocks and (dimension in self.tensor.dimensions or self.pairs is not None)
 
-    def rows(self, tables: tuple[GroupTable, ...]) -> Floats | float:
-        """Least ratio of sparse to dense cycles of every row under fixed lanes."""
+    def rows(self, tables: tuple[GroupTable, ...], rows: np.ndarray) -> Floats:
+        """Least ratio of sparse to dense cycles of innermost `rows` under fixed lanes."""
         if self.tensor is None:
-            return 1.0
+            return np.ones(len(rows))
         out = self._least * BELOW
         for table in tables:
             for d in table.members:
@@ -135,9 +136,25 @@ class Waits:
                     spread = [i for i, (_, kind) in enumerate(places) if kind != "t"]
                     steps = table.rows[d][:, temporal].prod(axis=1) * table.rows[d][:, spread].prod(axis=1)
                     out *= self.space.einsum.extent[d] / float(steps.max())
-        lanes = [self._lanes(table, d) for table in tables for d in table.members if d in self.tensor.dimensions]
-        uncut = self._uncut(np.array(sum(n > 1 for n in lanes)))
-        return out * self._lead_of(math.prod(lanes)) if uncut else out
+        return out * self._leads(tables, rows)
+
+    def _leads(self, tables: tuple[GroupTable, ...], rows: np.ndarray) -> Floats:
+        """How much longer than the mean PE the busiest takes at least, for each row."""
+        assert self.tensor is not None
+        lanes = {d: self._lanes(table, d) for table in tables for d in table.members if d in self.tensor.dimensions}
+        pes, spread = math.prod(lanes.values()), sum(n > 1 for n in lanes.values())
+        uncut = self._uncut(np.array(spread))
+        shapes = self._shapes(tables, rows)
+        if shapes is None:
+            return np.full(len(rows), self._lead_of(pes) if uncut else 1.0)
+        words = shapes.prod(axis=1)
+        if not uncut and spread == 1:
+            # An extent that cannot be halved keeps its tile whole.
+            place = next(i for i, rank in enumerate(self.tensor.ranks) if lanes.get(rank[0].dimension, 1) > 1)
+            odd = shapes[:, place] == 1 if self.moves.balance == "half_tile_uneven" else shapes[:, place] % 2 == 1
+            uncut = odd & (self.moves.balance != "ideal")
+        values, which = np.unique(np.where(uncut, words, 0), return_inverse=True)
+        return np.array([self._lead_of(pes, n) if n else 1.0 for n in values.tolist()])[which]
 
     def raised(self, tables: tuple[GroupTable, ...], rows: np.ndarray) -> Floats | None:
         """The ratio that the model says of innermost `rows`; None where they do not decide it."""

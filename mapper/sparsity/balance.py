@@ -172,11 +172,13 @@ def _ratio(density: Density, work: Work, balance: str, seed: int) -> tuple[Ratio
         busiest = (sets.means if balance == "ideal" else sets.lasts) / work.tile_words
         error = float(busiest.std(ddof=1)) / math.sqrt(len(busiest)) if len(busiest) > 1 else 0.0
         return max(float(busiest.mean()), least), error
-    ideal, none = _closed_form(density, work)
+    if balance == "ideal":
+        return max(_even(density, work), least), 0.0
+    none = _busiest(density, work)
     if cut_place(work, balance) is None:
-        return max(ideal if balance == "ideal" else none, least), 0.0
+        return max(none, least), 0.0
     sampled, error = _sampled_ratio(density, work, balance, seed)
-    return max(min(sampled, none), ideal, least), error
+    return max(min(sampled, none), _even(density, work), least), error
 
 
 def _counted_ratio(mask: Placed, work: Work, balance: str) -> Fraction:
@@ -196,15 +198,21 @@ def _independent(density: Density, work: Work, place: int | None) -> bool:
     return density.independent(tile) and (not halves or density.independent(halves))
 
 
-def _closed_form(density: Density, work: Work) -> tuple[float, float]:
-    """Ratios of perfect and of no balancing."""
-    even = busiest = 0.0
+def _even(density: Density, work: Work) -> float:
+    """Ratio of perfect balancing: the mean over the active PEs of every set."""
+    total = 0.0
     for sets, tiles in kinds(work):
         pes = sum(number for _, number in tiles)
-        even += sets * sum(density.expected(shape) * number for shape, number in tiles) / max(pes, 1)
-        busiest += sets * (_largest(density, *tiles[0]) if len(tiles) == 1 else _expected_max(density, tiles))
-    words = work.sets * work.tile_words
-    return even / words, busiest / words
+        total += sets * sum(density.expected(shape) * number for shape, number in tiles) / max(pes, 1)
+    return total / (work.sets * work.tile_words)
+
+
+def _busiest(density: Density, work: Work) -> float:
+    """Ratio of no balancing: the fullest tile of every set."""
+    total = 0.0
+    for sets, tiles in kinds(work):
+        total += sets * (_largest(density, *tiles[0]) if len(tiles) == 1 else _expected_max(density, tiles))
+    return total / (work.sets * work.tile_words)
 
 
 @lru_cache(maxsize=4096)

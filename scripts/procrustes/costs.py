@@ -6,7 +6,7 @@ Every design is a plan of its own; identical problems of all of them are solved 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mapper.arch import Accelerator
 from mapper.cost.single import Evaluation, evaluate_one
@@ -27,6 +27,8 @@ PHASES = ("fw", "bw", "wu")
 ALL = "all"
 """The three phases together."""
 DENSE, SPARSE = "dense", "sparse"
+MAIN = "KN"
+"""The partitioning that the two designs are compared with."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,11 @@ class Study:
 
     def best(self, network: str, kind: str, partitioning: str) -> tuple[Best, ...]:
         return self.found[Design(network, kind, partitioning)]
+
+    def compared(self, network: str) -> Study:
+        """The part of it that compares the two designs of a network, both with the main partitioning."""
+        designs = (Design(network, kind, MAIN) for kind in (DENSE, SPARSE))
+        return replace(self, networks={network: self.networks[network]}, found={d: self.found[d] for d in designs})
 
     def searched(self, kind: str) -> tuple[str, ...]:
         """Partitionings that were searched."""

@@ -6,16 +6,19 @@ savings of Procrustes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import starmap
+from multiprocessing import get_context
 
 from mapper.arch import Accelerator, load_arch
 from mapper.report.formats import Table
 from mapper.sparsity.given import ZerosGiven
 from procrustes.assumptions import Assumptions
-from procrustes.costs import ALL, DENSE, SPARSE, Cost, Study, recosted, total
+from procrustes.costs import ALL, DENSE, MAIN, SPARSE, Cost, Study, recosted, total
 from procrustes.paper import PUBLISHED, Published
-from procrustes.tables import MAIN, dense_of, sparse_of
+from procrustes.tables import dense_of, sparse_of
 
 AS_ASSUMED = "as assumed"
 DENSE_ZEROS = ZerosGiven()
@@ -61,18 +64,27 @@ def _free(sparse: Accelerator) -> Accelerator:
     return replace(sparse, zeros=replace(sparse.zeros, overhead_energy=0.0, events=()))
 
 
-def sensitivity(study: Study, asked: Iterable[Variant]) -> tuple[Table, Table]:
+def sensitivity(study: Study, asked: Iterable[Variant], jobs: int = 1) -> tuple[Table, Table]:
     """Energy savings, and speedups, of the three phases together under each variant, by network."""
-    energies, speeds = [], []
-    for variant in (Variant(AS_ASSUMED, study.assumptions), *asked):
-        energy, speed = {}, {}
-        for network in study.networks:
-            dense, sparse = _under(study, network, variant)
-            energy[network] = dense.energy_pj / sparse.energy_pj
-            speed[network] = dense.cycles / sparse.cycles
-        energies.append({"assumption": variant.name, **energy})
-        speeds.append({"assumption": variant.name, **speed})
-    return Table("sensitivity_energy", tuple(energies)), Table("sensitivity_speed", tuple(speeds))
+    every = (Variant(AS_ASSUMED, study.assumptions), *asked)
+    energies: dict[str, dict[str, float]] = {variant.name: {} for variant in every}
+    speeds: dict[str, dict[str, float]] = {variant.name: {} for variant in every}
+    calls = [(study.compared(n), n, every[job::jobs]) for n in study.networks for job in range(jobs)]
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as executor:
+        every_cost = executor.map(_costs, *zip(*calls, strict=True)) if jobs > 1 else starmap(_costs, calls)
+        for (_, network, some), costs in zip(calls, every_cost, strict=True):
+            for variant, (dense, sparse) in zip(some, costs, strict=True):
+                energies[variant.name][network] = dense.energy_pj / sparse.energy_pj
+                speeds[variant.name][network] = dense.cycles / sparse.cycles
+    return _rows("sensitivity_energy", energies), _rows("sensitivity_speed", speeds)
+
+
+def _costs(study: Study, network: str, asked: Sequence[Variant]) -> list[tuple[Cost, Cost]]:
+    return [_under(study, network, variant) for variant in asked]
+
+
+def _rows(name: str, found: dict[str, dict[str, float]]) -> Table:
+    return Table(name, tuple({"assumption": assumption, **by_network} for assumption, by_network in found.items()))
 
 
 def _under(study: Study, network: str, variant: Variant) -> tuple[Cost, Cost]:

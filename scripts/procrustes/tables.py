@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from mapper.report.formats import Table
 from mapper.search.rows import Row
-from procrustes.costs import ALL, COMPONENTS, DENSE, PHASES, SPARSE, Cost, Study, total
+from procrustes.costs import ALL, COMPONENTS, DENSE, MAIN, PHASES, SPARSE, Cost, Study, total
 from procrustes.overheads import Overheads, overheads
 from procrustes.paper import ORDER, OVERHEADS, PUBLISHED
 
-MAIN = "KN"
-"""The partitioning of the comparison."""
 SUM = "sum"
 """The networks together."""
 BALANCES = ("half_tile", "global", "ideal")
