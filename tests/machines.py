@@ -51,9 +51,9 @@ def level(
     shared: float | None = None,
 ) -> Level:
     """A level of one memory, which keeps every tensor that `may_keep` does not leave open."""
-    axes = [Axis(axis) if isinstance(axis, int) else axis for axis in (x, y)]
+    columns, rows = (Axis(axis) if isinstance(axis, int) else axis for axis in (x, y))
     memory = buffer(name, "WIO", words, pj, double, area, read, write, shared)
-    return Level(name, (memory,), ROLES - set(may_keep), frozenset(may_keep), Fanout(*axes))
+    return Level(name, (memory,), ROLES - set(may_keep), frozenset(may_keep), Fanout(columns, rows))
 
 
 def machine(*levels: Level, mac_pj: float = 1.0, leakage_mw: float = 0.0, area: float | None = None) -> Accelerator:

@@ -290,7 +290,8 @@ def _fanout(
 ) -> Fanout:
     """As wide as the loops below `level`, and `spare` lanes more."""
     lanes = [math.prod(factor for slot, factor in loops if (slot.level, slot.kind) == (level, kind)) for kind in "xy"]
-    return Fanout(*(Axis(n + more, flag) for n, more, flag in zip(lanes, spare, multicast, strict=True)))
+    x, y = (Axis(n + more, flag) for n, more, flag in zip(lanes, spare, multicast, strict=True))
+    return Fanout(x, y)
 
 
 def _one_bit_ports(level: int) -> tuple[Buffer, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
+from mapper.arch.network import Network
 from mapper.arch.zeros import Zeros
 from mapper.workload.einsum import Einsum, Tensor
 
@@ -82,10 +83,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Fanout:
-    """The X by Y children under one instance of a level."""
+    """The X by Y children under one instance of a level; `network` None: how words reach them is not modelled."""
 
     x: Axis = Axis()
     y: Axis = Axis()
+    network: Network | None = None
 
     @property
     def lanes(self) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from mapper.arch.accelerator import Accelerator, Axis, Buffer, Compute, Fanout, Level
-from mapper.arch.memory import Entry, build_buffer, need_clock
-from mapper.arch.schema import ArchSpec, FanoutSpec, LevelSpec, Memory
+from mapper.arch.memory import Entry, build_buffer, exact, need_clock
+from mapper.arch.network import Network
+from mapper.arch.schema import ArchSpec, FanoutSpec, LevelSpec, Memory, NetworkSpec
 from mapper.arch.zerospec import build_zeros
 from mapper.workload.einsum import ROLES
 from mapper.yamlfile import Node, validate
@@ -165,7 +167,25 @@ def _fanout(spec: FanoutSpec | None, node: Node, label: str) -> Fanout:
     x, y = spec.x or 1, spec.y or 1
     if spec.pes is not None and spec.pes != x * y:
         raise node.at("pes").error(f"{label}.pes: {spec.pes}, but x * y is {x} * {y} = {x * y}", f"pes: {x * y}")
-    return Fanout(_axis(spec, node, label, "x", x), _axis(spec, node, label, "y", y))
+    return Fanout(_axis(spec, node, label, "x", x), _axis(spec, node, label, "y", y), _network(spec.network))
+
+
+def _network(spec: NetworkSpec | None) -> Network | None:
+    if spec is None:
+        return None
+    bandwidth = spec.link_bits_per_cycle
+    wires = spec.link_bits or (None if bandwidth is None else math.ceil(bandwidth))
+    return Network(
+        topology=spec.topology,
+        tile_mm=float(spec.tile_mm),
+        wire_pj_per_bit_mm=float(spec.wire_pj_per_bit_mm),
+        switch_pj_per_bit=float(spec.switch_pj_per_bit),
+        source=spec.source,
+        link_bits_per_cycle=None if bandwidth is None else exact(bandwidth),
+        link_bits=wires,
+        wire_um2_per_bit_mm=spec.wire_um2_per_bit_mm,
+        switch_um2=spec.switch_um2,
+    )
 
 
 def _axis(spec: FanoutSpec, node: Node, label: str, kind: str, lanes: int) -> Axis:

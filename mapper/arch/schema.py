@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from mapper import shipped
+from mapper.arch.network import TOPOLOGIES
 from mapper.arch.quantities import Count, Name, NotNegative, Positive, Role, Source
 from mapper.arch.zerospec import ZerosSpec
+from mapper.errors import did_you_mean
 from mapper.yamlfile import StrictModel, shown
 
 MAX_LANES = 2**16
@@ -73,6 +75,26 @@ Capability = Annotated[PerAxis, BeforeValidator(_each_axis)]
 BOTH = PerAxis(x=True, y=True)
 
 
+def _known_topology(value: str) -> str:
+    if value not in TOPOLOGIES:
+        raise ValueError(f"no topology '{value}' ({did_you_mean(value, TOPOLOGIES)})")
+    return value
+
+
+class NetworkSpec(StrictModel):
+    """How words get to the children and back: energies of a bit on its way, and where they come from."""
+
+    topology: Annotated[str, AfterValidator(_known_topology)] = Field(description=", ".join(TOPOLOGIES))
+    tile_mm: Positive = Field(description="width of a child in millimetres")
+    wire_pj_per_bit_mm: NotNegative
+    switch_pj_per_bit: NotNegative = Field(description="of a router, a switch, a tree node, or of getting onto a bus")
+    source: Source
+    link_bits_per_cycle: Positive | None = Field(None, description="of each link or bus; unlimited unless given")
+    link_bits: Count | None = Field(None, description="wires of a link, for area; link_bits_per_cycle unless given")
+    wire_um2_per_bit_mm: NotNegative | None = Field(None, description="area of wire")
+    switch_um2: NotNegative | None = Field(None, description="area of one switch")
+
+
 class FanoutSpec(StrictModel):
     """The X by Y children under one instance: what reaches them at once, and what may be spread over them."""
 
@@ -85,6 +107,7 @@ class FanoutSpec(StrictModel):
     spread_y: list[Name] | None = Field(None, min_length=1, description="dimensions allowed on Y")
     spread_x_irrelevant_to: list[Role] = Field([], description="only dimensions that index none of these on X")
     spread_y_irrelevant_to: list[Role] = Field([], description="only dimensions that index none of these on Y")
+    network: NetworkSpec | None = Field(None, description="topology and its energy; not modelled unless given")
 
 
 class Memory(StrictModel):

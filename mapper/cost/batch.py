@@ -11,6 +11,7 @@ from mapper.arch.accelerator import Accelerator
 from mapper.cost.energy import Charge, ChargeKey, Floats, charges, total
 from mapper.cost.events import event_charges
 from mapper.cost.latency import LARGEST, cycles_by_bound, sharing_of
+from mapper.cost.network import Networks
 from mapper.cost.precision import Precision
 from mapper.cost.waiting import Waits, waiting
 from mapper.counts.geometry import Bools, Geometry, groups
@@ -66,11 +67,12 @@ def evaluate_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = 
     geometry = Geometry(nests)
     precision = Precision(geometry, accelerator)
     moves = moves_of(nests.einsum, accelerator, sparsity, nests.keeps)
-    traffic = count_group(geometry, sharing_of(accelerator))
+    networks = Networks(precision, moves, sharing_of(accelerator))
+    traffic = count_group(geometry, networks.sharing)
     waits = waiting(geometry, moves)
-    bounds = cycles_by_bound(geometry, accelerator, moves, waits.cycles)
+    bounds = cycles_by_bound(networks, waits.cycles)
     cycles = np.max(list(bounds.values()), axis=0)
-    charged = charges(traffic, precision, output_words(nests), cycles, moves)
+    charged = charges(traffic, precision, output_words(nests), cycles, moves, networks)
     charged |= event_charges(geometry, traffic, moves, waits)
     tiles = kept_tiles(geometry)
     held = tensor_bits(precision, tiles, moves)

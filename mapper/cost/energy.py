@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapper.arch.accelerator import Accelerator, Energies
+from mapper.cost.network import SUFFIX, Networks
 from mapper.cost.precision import Precision
 from mapper.counts.traffic import ACTIONS, Action, Traffic
 from mapper.errors import InputError
 from mapper.mapping.loopnest import Ints
-from mapper.sparsity.zeros import Moves
+from mapper.sparsity.zeros import Moves, whole
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +48,7 @@ def action_energy(energies: Energies, action: Action) -> float:
 
 
 def charges(
-    traffic: Traffic, precision: Precision, distinct: int, cycles: Ints, moves: Moves
+    traffic: Traffic, precision: Precision, distinct: int, cycles: Ints, moves: Moves, networks: Networks
 ) -> dict[ChargeKey, Charge]:
     """Every charge of every mapping, components outermost first, in a fixed order; `distinct` is |Z| in words."""
     geometry, accelerator = precision.geometry, precision.accelerator
@@ -63,6 +64,9 @@ def charges(
                     words, bits = moves.moved(index, tensor, action, words, bits)
                     energy = _picojoules(bits, action_energy(buffer.energies, action))
                     out[buffer.name, tensor.name, action] = Charge(words, bits, energy)
+    for stream in networks.streams():
+        key = stream.level + SUFFIX, stream.crossing.tensor.name, stream.action
+        out[key] = Charge(whole(stream.words), whole(stream.bits), stream.energy_pj)
     points = np.full(geometry.rows, moves.effectual_points)
     none = np.zeros(geometry.rows, dtype=np.int64)
     out[accelerator.compute.name, "", "points"] = Charge(

@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from mapper.arch.accelerator import Accelerator, Buffer
+from mapper.cost.network import Networks
 from mapper.cost.precision import Precision
-from mapper.counts.geometry import Geometry
 from mapper.counts.instance import Words, instance_words, paths
 from mapper.counts.traffic import Action, Sharing
 from mapper.errors import InputError
@@ -47,21 +47,24 @@ def port_bandwidths(buffer: Buffer) -> Iterator[tuple[str, Fraction]]:
             yield port, bandwidth
 
 
-def cycles_by_bound(geometry: Geometry, accelerator: Accelerator, moves: Moves, compute: Ints) -> dict[str, Ints]:
-    """Cycles each resource needs, "compute" first, then `BUFFER port`, outermost level first.
+def cycles_by_bound(networks: Networks, compute: Ints) -> dict[str, Ints]:
+    """Cycles each resource needs: "compute" first, then `BUFFER port` and `LEVEL_network`, outermost level first.
 
     A port of a sparse tensor carries the mean of its instances: dense words of the busiest one times bits per word.
     """
     bounds = {"compute": compute}
-    precision = Precision(geometry, accelerator)
+    precision, moves, sharing = networks.precision, networks.moves, networks.sharing
+    geometry, accelerator = precision.geometry, precision.accelerator
     for index, level in enumerate(accelerator.levels):
         limited = [b for b in level.buffers if any(port_bandwidths(b))]
         if limited:
-            instances = [instance_words(geometry, index, p, sharing_of(accelerator)) for p in paths(geometry, index)]
+            instances = [instance_words(geometry, index, p, sharing) for p in paths(geometry, index)]
             for buffer in limited:
                 for port, bandwidth in port_bandwidths(buffer):
                     bits = [_port_bits(words, buffer, port, index, precision, moves) for words in instances]
                     bounds[f"{buffer.name} {port}"] = ceil_divide(np.max(bits, axis=0), bandwidth)
+    for component, carried, bandwidth in networks.busiest():
+        bounds[component] = ceil_divide(carried, bandwidth)
     return bounds
 
 

@@ -110,9 +110,12 @@ class View:
     def units(self) -> Ints:
         """Sums over counters of separately counted lanes that are active after the step (a dimension not in T)."""
         total = self.classes.count * self.lanes_of(Mode.SEPARATE, self.slots)
-        if self.uneven is None or not self._whole_lanes():
+        if self.uneven is None:
             return total
         dead = self.affected() * (self.lanes_of(Mode.UNION, self._split()[0]) == 1)
+        if not self._whole_lanes():
+            # Lanes that share are idle together only where those that stay active are not looked at.
+            dead = dead * (self.uneven.active == 0)
         return np.asarray(total - self.classes.special * self.classes.new_last * dead)
 
     def _whole_lanes(self) -> bool:
@@ -180,7 +183,7 @@ def entering(
     """
     key = (tensor.name, level, modes, every_step, first_step)
     if key not in geometry.counted:
-        if every_step and not {Mode.UNION, Mode.FIRST, Mode.LAST} & set(modes):
+        if every_step and geometry.whole and not {Mode.UNION, Mode.FIRST, Mode.LAST} & set(modes):
             # Nobody shares, and everybody is counted: a word a point.
             geometry.counted[key] = geometry.ones * geometry.nests.einsum.points
         else:

@@ -12,6 +12,8 @@ is a sum over classes of products over dimensions (`Steps`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,6 +58,8 @@ class Geometry:
         self.nests = nests
         self.rows = len(nests)
         self.factors = np.ascontiguousarray(nests.factors.T)
+        self.whole = True
+        """Whether all lanes are looked at."""
         self.of: dict[str, list[int]] = {}
         for index, slot in enumerate(nests.slots):
             self.of.setdefault(slot.dimension, []).append(index)
@@ -98,6 +102,22 @@ class Geometry:
         ranks = [rank for tensor in self.nests.einsum.tensors for rank in tensor.ranks]
         looped = [[t.dimension for t in rank if t.dimension in self.of] for rank in ranks]
         return frozenset(d for dimensions in looped if len(dimensions) > 1 for d in dimensions)
+
+    def narrowed(self, away: Mapping[int, Ints]) -> Geometry:
+        """The same mappings, of which only the last lanes of some spatial slots are looked at.
+
+        `away[slot]`: how many of its first lanes are left out, fewer than there are. Counts are those of the children
+        beyond: they move and idle as they do among the others.
+        """
+        strides, uneven = self.strides, self.uneven
+        out = copy(self)
+        out.factors, out.whole, out.views, out.counted = self.factors.copy(), False, {}, {}
+        for slot, lanes in away.items():
+            out.factors[slot] = self.factors[slot] - lanes
+        missing = {d: np.minimum(u.missing, out.factors[u.slot]) for d, u in uneven.items()}
+        ends = {d: Uneven(u.slot, missing[d], out.factors[u.slot] - missing[d]) for d, u in uneven.items()}
+        vars(out).update(strides=strides, uneven=ends)
+        return out
 
     def temporal_above(self, level: int) -> list[int]:
         """Slots of the temporal loops above `level`, outermost first."""

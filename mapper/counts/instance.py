@@ -79,7 +79,7 @@ def _output_words(geometry: Geometry, level: int, path: Path) -> Words:
     refills = np.zeros_like(ever)
     for parent, inner in zip(kept, [k for k in kept[1:] if k <= level], strict=False):
         entered = entering(geometry, tensor, inner, pinned(geometry, level, path, inner))
-        refills = np.where(_is_first(geometry, parent, inner, path), entered - zeros, 0)
+        refills = np.where(is_first(geometry, parent, inner, path), entered - zeros, 0)
         zeros = entered - refills
     updates = _sent(geometry, tensor, kept, level, path, None)
     words: Words = {("|Z|", "updates"): ever}
@@ -89,7 +89,7 @@ def _output_words(geometry: Geometry, level: int, path: Path) -> Words:
     return words
 
 
-def _is_first(geometry: Geometry, parent: int, level: int, path: Path) -> Ints:
+def is_first(geometry: Geometry, parent: int, level: int, path: Path) -> Ints:
     """1 where the instance on `path` is the first reducing child between `parent` and `level`."""
     nests = geometry.nests
     first = geometry.ones

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import lru_cache
 
-from mapper.arch.accelerator import Accelerator, Energies
+from mapper.arch.accelerator import Accelerator, Energies, Fanout, Level
 from mapper.cost.batch import moves_of
 from mapper.cost.energy import leakages_pj_per_cycle
 from mapper.cost.latency import port_bandwidths
@@ -95,12 +95,14 @@ def priced(accelerator: Accelerator) -> Accelerator:
     if accelerator.zeros is None or not accelerator.zeros.overhead_energy:
         return accelerator
     factor = 1.0 + accelerator.zeros.overhead_energy
-    levels = [accelerator.levels[0]]
-    for level in accelerator.levels[1:]:
-        buffers = (
-            replace(b, energies=_times(b.energies, factor), leakage_mw=b.leakage_mw * factor) for b in level.buffers
-        )
-        levels.append(replace(level, buffers=tuple(buffers)))
+    levels: list[Level] = []
+    for level in accelerator.levels:
+        buffers = level.buffers
+        if levels:
+            buffers = tuple(
+                replace(b, energies=_times(b.energies, factor), leakage_mw=b.leakage_mw * factor) for b in buffers
+            )
+        levels.append(replace(level, buffers=buffers, fanout=_network_times(level.fanout, factor)))
     unit = accelerator.compute
     compute = replace(unit, energy_pj=unit.energy_pj * factor, leakage_mw=unit.leakage_mw * factor)
     return replace(accelerator, levels=tuple(levels), compute=compute)
@@ -108,6 +110,14 @@ def priced(accelerator: Accelerator) -> Accelerator:
 
 def _times(energies: Energies, factor: float) -> Energies:
     return replace(energies, read=energies.read * factor, write=energies.write * factor, drain=energies.drain * factor)
+
+
+def _network_times(fanout: Fanout, factor: float) -> Fanout:
+    network = fanout.network
+    if network is None:
+        return fanout
+    switch, wire = network.switch_pj_per_bit * factor, network.wire_pj_per_bit_mm * factor
+    return replace(fanout, network=replace(network, switch_pj_per_bit=switch, wire_pj_per_bit_mm=wire))
 
 
 class Widths:

@@ -22,11 +22,12 @@ from mapper.cost.energy import Floats
 from mapper.cost.latency import sharing_of
 from mapper.search.bounds import Bounds, Open, Partial
 from mapper.search.factors import Factors
-from mapper.search.forms import Form, Keeps, energy_form, leakage_pj_per_cycle, port_forms, priced
+from mapper.search.forms import Form, Keeps, leakage_pj_per_cycle, priced
 from mapper.search.groups import GroupTable, groups_of
 from mapper.search.keep import EXACT, Keep
 from mapper.search.lanes import Lanes
 from mapper.search.leaves import Leaf, Leaves, nests_of
+from mapper.search.network_forms import bound_forms
 from mapper.search.orders import reuse_of
 from mapper.search.passes import Pass, passes_of
 from mapper.search.pool import Pool
@@ -123,11 +124,7 @@ class Search:
     # Quick bounds of all lanes.
 
     def _forms(self, keeps: Keeps) -> tuple[Form, ...]:
-        einsum = self.space.einsum
-        return (
-            energy_form(einsum, self.accelerator, keeps, self.space.sparsity),
-            *port_forms(einsum, self.accelerator, keeps, self.space.sparsity),
-        )
+        return bound_forms(self.space.einsum, self.accelerator, keeps, self.space.sparsity)
 
     def _subproblems(self) -> Iterator[Subproblem]:
         """What may hold a mapping, in the order of its quick bound."""

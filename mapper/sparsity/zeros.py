@@ -228,10 +228,10 @@ class Moves:
         if scale is None:
             return words, bits
         some = scale.words(words)
-        return _whole(some), _whole(scale.words(bits) + words * scale.metadata)
+        return whole(some), whole(scale.words(bits) + words * scale.metadata)
 
 
-def _whole(values: Floats) -> Ints:
+def whole(values: Floats) -> Ints:
     """Integers where all are whole; expectations else."""
     rounded = np.rint(values)
     return rounded.astype(np.int64) if (rounded == values).all() else values  # type: ignore[return-value]

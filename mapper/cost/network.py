@@ -1,0 +1,143 @@
+"""What the networks of the fan-outs cost: energy of every bit on its way, cycles of the busiest link.
+
+Every operand goes down and every accumulated word goes up through each fan-out between two levels that keep it;
+partial sums that come back go down again (`mapper.interconnect.carried`). A bit takes the energy of the switches that
+it passes and of the wire that it drives (`mapper.interconnect.topology`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapper.arch.accelerator import Accelerator, Level
+from mapper.arch.network import Network
+from mapper.cost.precision import Precision
+from mapper.counts.geometry import Geometry
+from mapper.counts.instance import Path
+from mapper.counts.traffic import Action, Sharing
+from mapper.interconnect.busiest import link_refills, link_words, paths
+from mapper.interconnect.carried import Carried, Crossing, crossings, downward, returned, upward
+from mapper.interconnect.topology import Link, carriers, topologies
+from mapper.mapping.loopnest import Ints
+from mapper.sparsity.zeros import Moves
+
+Floats = NDArray[np.float64]
+
+SUFFIX = "_network"
+"""The network below a level is a component of its own, named after the level."""
+SENT, COLLECTED, RETURNED = "sent", "collected", "returned"
+"""Actions of a network: operands go down, sums go up, partial sums come back."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One tensor in one direction through the network below a level, per mapping.
+
+    `carried`: dense counts; `words` put into the network and their `bits`, zeros left out where they do not travel;
+    `bit_hops`: bits times switches passed; `energy_pj`.
+    """
+
+    level: str
+    crossing: Crossing
+    action: str
+    carried: Carried
+    words: Floats
+    bits: Floats
+    bit_hops: Floats
+    energy_pj: Floats
+
+
+def networks(accelerator: Accelerator) -> list[tuple[int, Level, Network]]:
+    """Levels whose fan-out has lanes and a network."""
+    return [
+        (index, level, level.fanout.network)
+        for index, level in enumerate(accelerator.levels)
+        if level.fanout.network is not None and level.fanout.lanes > 1
+    ]
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The networks of an accelerator under the mappings of one geometry."""
+
+    precision: Precision
+    moves: Moves
+    sharing: Sharing
+
+    @property
+    def geometry(self) -> Geometry:
+        return self.precision.geometry
+
+    @property
+    def accelerator(self) -> Accelerator:
+        return self.precision.accelerator
+
+    def streams(self) -> Iterator[Stream]:
+        """Every tensor through every network, outermost level first."""
+        for index, level, network in networks(self.accelerator):
+            for crossing in crossings(self.geometry, index):
+                for action, carried in self._directions(crossing):
+                    yield self._stream(crossing, action, carried, level, network)
+
+    def _stream(self, crossing: Crossing, action: str, carried: Carried, level: Level, network: Network) -> Stream:
+        hops, tiles = np.zeros(self.geometry.rows), np.zeros(self.geometry.rows)
+        for name, rows in carriers(self.geometry, crossing, network.topology).items():
+            if rows.any():
+                topology = topologies(level.fanout)[name]
+                hops = np.where(rows, topology.hops.of(carried), hops)
+                tiles = np.where(rows, topology.tiles.of(carried), tiles)
+        share, bits = self.word(crossing, action)
+        driven = hops * network.switch_pj_per_bit + tiles * (network.tile_mm * network.wire_pj_per_bit_mm)
+        words, sent = carried.all * share, carried.all * bits
+        return Stream(level.name, crossing, action, carried, words, sent, hops * bits, driven * bits)
+
+    def _directions(self, crossing: Crossing) -> Iterator[tuple[str, Carried]]:
+        if crossing.tensor is not self.geometry.nests.einsum.output:
+            yield SENT, downward(self.geometry, crossing, self.sharing)
+            return
+        yield COLLECTED, upward(self.geometry, crossing)
+        if crossing.child < self.geometry.nests.level_count:
+            yield RETURNED, returned(self.geometry, crossing)
+
+    def word(self, crossing: Crossing, action: str) -> tuple[Floats, Floats]:
+        """(words, bits) that travel per dense word: zeros may stay behind, and a sum is as wide as it drains."""
+        tensor, ones = crossing.tensor, self.geometry.ones
+        final, partial = self.accelerator.operand_bits(tensor), self.accelerator.partial_sum_bits
+        bits = ones * (partial if action == RETURNED else final)
+        if action == COLLECTED:
+            bits = np.where(self.precision.reduced_above(crossing.child), partial, bits)
+        moved: Action = "updates" if action == COLLECTED else "reads"
+        share, moving = self.moves.moved(crossing.parent, tensor, moved, ones, bits)
+        return share.astype(np.float64), moving.astype(np.float64)
+
+    def busiest(self) -> Iterator[tuple[str, Ints, Fraction]]:
+        """For each network whose links are limited its component, bits through the busiest link, and bits per cycle."""
+        for index, level, network in networks(self.accelerator):
+            if network.link_bits_per_cycle is not None:
+                bits = [self._busiest(index, level, network, path) for path in paths(self.geometry, index)]
+                # A part of a bit takes a bit.
+                yield level.name + SUFFIX, np.ceil(np.max(bits, axis=0)).astype(np.int64), network.link_bits_per_cycle
+
+    def _busiest(self, index: int, level: Level, network: Network, path: Path) -> Floats:
+        """Bits of the links on one path that carry most, over kinds of links and directions."""
+        loads: dict[tuple[str, bool], Floats] = {}
+        for crossing in crossings(self.geometry, index):
+            for name, rows in carriers(self.geometry, crossing, network.topology).items():
+                topology = topologies(level.fanout)[name]
+                for action, words in self._over(crossing, topology.link, path):
+                    key = name, not topology.together and action == COLLECTED
+                    bits = np.where(rows, words * self.word(crossing, action)[1], 0.0)
+                    loads[key] = loads.get(key, np.zeros(self.geometry.rows)) + bits
+        return np.asarray(np.max(list(loads.values()), axis=0))
+
+    def _over(self, crossing: Crossing, link: Link, path: Path) -> Iterator[tuple[str, Ints]]:
+        """Words over one link, by action."""
+        output = crossing.tensor is self.geometry.nests.einsum.output
+        yield COLLECTED if output else SENT, link_words(self.geometry, crossing, self.sharing, link, path)
+        if output and crossing.child < self.geometry.nests.level_count:
+            yield RETURNED, link_refills(self.geometry, crossing, link, path)
