@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from mapper.arch.accelerator import Accelerator, Axis, Buffer, Compute, Fanout, Level
 from mapper.arch.memory import Entry, build_buffer, exact, need_clock
+from mapper.arch.network import SUFFIX as NETWORK
 from mapper.arch.network import Network
 from mapper.arch.schema import ArchSpec, FanoutSpec, LevelSpec, Memory, NetworkSpec
 from mapper.arch.zerospec import build_zeros
@@ -61,10 +62,12 @@ def _compute(spec: ArchSpec, node: Node) -> Compute:
 
 
 def _check_names(spec: ArchSpec, node: Node) -> None:
-    """Levels, buffers, compute and units for zeros each have a name of their own: tables list them side by side."""
+    """Levels, buffers, networks, compute and units for zeros each have a name of their own: tables list them."""
     named = []
     for index, level in enumerate(spec.levels):
         named.append((level.name, node.at("levels", index, "name")))
+        if level.fanout and level.fanout.network:
+            named.append((f"{level.name}{NETWORK}", node.at("levels", index, "fanout", "network")))
         for inner, buffer in enumerate(level.buffers or []):
             named.append((buffer.name, node.at("levels", index, "buffers", inner, "name")))
     named.append((spec.compute.name, node.at("compute", "name")))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+SUFFIX = "_network"
+"""The network below a level is a component of its own, named after the level."""
 TOPOLOGIES = ("bus", "mesh", "tree", "crossbar", "benes")
 
 

@@ -55,6 +55,10 @@ levels:
       # Optional limits on what a mapping may spread: dimensions by name, or by the tensors they must not index.
       # spread_x: [K, N]
       # spread_y_irrelevant_to: [O]
+      # How words get there: bus, mesh, tree, crossbar or benes. Optional: without it, at no cost. Links: unlimited.
+      network:
+        {topology: mesh, tile_mm: 0.5, wire_pj_per_bit_mm: 0.08, switch_pj_per_bit: 0.03, link_bits_per_cycle: 64,
+         source: "assumption: replace it"}
 
   - name: PE
     # Memories side by side, each for its own tensors, with the keys of a memory as above. Without `buffers` a level

@@ -59,6 +59,7 @@ class Evaluations:
     costs: Costs
     moves: Moves
     waits: Waits
+    paths: Networks
 
 
 def evaluate_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> Evaluations:
@@ -67,18 +68,18 @@ def evaluate_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = 
     geometry = Geometry(nests)
     precision = Precision(geometry, accelerator)
     moves = moves_of(nests.einsum, accelerator, sparsity, nests.keeps)
-    networks = Networks(precision, moves, sharing_of(accelerator))
-    traffic = count_group(geometry, networks.sharing)
+    paths = Networks(precision, moves, sharing_of(accelerator))
+    traffic = count_group(geometry, paths.sharing)
     waits = waiting(geometry, moves)
-    bounds = cycles_by_bound(networks, waits.cycles)
+    bounds = cycles_by_bound(paths, waits.cycles)
     cycles = np.max(list(bounds.values()), axis=0)
-    charged = charges(traffic, precision, output_words(nests), cycles, moves, networks)
+    charged = charges(traffic, precision, output_words(nests), cycles, moves, paths)
     charged |= event_charges(geometry, traffic, moves, waits)
     tiles = kept_tiles(geometry)
     held = tensor_bits(precision, tiles, moves)
     energy = total(charge.energy_pj for charge in charged.values())
     costs = Costs(cycles, energy, fits(precision, held))
-    return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs, moves, waits)
+    return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs, moves, waits, paths)
 
 
 @lru_cache(maxsize=256)

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mapper.arch.accelerator import Accelerator, Energies
-from mapper.cost.network import SUFFIX, Networks
+from mapper.arch.accelerator import Accelerator, Energies, Fanout
+from mapper.arch.network import SUFFIX, Network
+from mapper.cost.network import Networks, networks
 from mapper.cost.precision import Precision
 from mapper.counts.traffic import ACTIONS, Action, Traffic
 from mapper.errors import InputError
+from mapper.interconnect.topology import inventory
 from mapper.mapping.loopnest import Ints
 from mapper.sparsity.zeros import Moves, whole
 
@@ -48,7 +50,7 @@ def action_energy(energies: Energies, action: Action) -> float:
 
 
 def charges(
-    traffic: Traffic, precision: Precision, distinct: int, cycles: Ints, moves: Moves, networks: Networks
+    traffic: Traffic, precision: Precision, distinct: int, cycles: Ints, moves: Moves, paths: Networks
 ) -> dict[ChargeKey, Charge]:
     """Every charge of every mapping, components outermost first, in a fixed order; `distinct` is |Z| in words."""
     geometry, accelerator = precision.geometry, precision.accelerator
@@ -64,7 +66,7 @@ def charges(
                     words, bits = moves.moved(index, tensor, action, words, bits)
                     energy = _picojoules(bits, action_energy(buffer.energies, action))
                     out[buffer.name, tensor.name, action] = Charge(words, bits, energy)
-    for stream in networks.streams():
+    for stream in paths.streams(free=False):
         key = stream.level + SUFFIX, stream.crossing.tensor.name, stream.action
         out[key] = Charge(whole(stream.words), whole(stream.bits), stream.energy_pj)
     points = np.full(geometry.rows, moves.effectual_points)
@@ -121,6 +123,18 @@ def area_um2(accelerator: Accelerator) -> dict[str, float | None]:
     for level, instances in zip(accelerator.levels, accelerator.instances, strict=False):
         for buffer in level.buffers:
             areas[buffer.name] = None if buffer.area_um2 is None else buffer.area_um2 * instances
+    for index, level, network in networks(accelerator):
+        area = _network_area(network, level.fanout)
+        areas[level.name + SUFFIX] = None if area is None else area * accelerator.instances[index]
     unit = accelerator.compute.area_um2
     areas[accelerator.compute.name] = None if unit is None else unit * accelerator.pes
     return areas
+
+
+def _network_area(network: Network, fanout: Fanout) -> float | None:
+    """Of one network: its wires, as wide as a link, and its switches."""
+    if network.wire_um2_per_bit_mm is None or network.switch_um2 is None or network.link_bits is None:
+        return None
+    tiles, switches = inventory(network.topology, fanout)
+    wires = tiles * network.tile_mm * network.link_bits * network.wire_um2_per_bit_mm
+    return wires + switches * network.switch_um2

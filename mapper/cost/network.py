@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapper.arch.accelerator import Accelerator, Level
-from mapper.arch.network import Network
+from mapper.arch.network import SUFFIX, Network
 from mapper.cost.precision import Precision
 from mapper.counts.geometry import Geometry
 from mapper.counts.instance import Path
@@ -28,8 +28,6 @@ from mapper.sparsity.zeros import Moves
 
 Floats = NDArray[np.float64]
 
-SUFFIX = "_network"
-"""The network below a level is a component of its own, named after the level."""
 SENT, COLLECTED, RETURNED = "sent", "collected", "returned"
 """Actions of a network: operands go down, sums go up, partial sums come back."""
 
@@ -77,9 +75,11 @@ class Networks:
     def accelerator(self) -> Accelerator:
         return self.precision.accelerator
 
-    def streams(self) -> Iterator[Stream]:
-        """Every tensor through every network, outermost level first."""
+    def streams(self, free: bool = True) -> Iterator[Stream]:
+        """Every tensor through every network, outermost level first; without `free`, those that take energy only."""
         for index, level, network in networks(self.accelerator):
+            if not free and not network.picojoules(1, 1):
+                continue
             for crossing in crossings(self.geometry, index):
                 for action, carried in self._directions(crossing):
                     yield self._stream(crossing, action, carried, level, network)

@@ -14,6 +14,7 @@ from mapper.cost.batch import Evaluations, evaluate_nests
 from mapper.cost.energy import total
 from mapper.cost.filling import fill_drain_cycles
 from mapper.cost.latency import sharing_of
+from mapper.cost.passages import Passage, passages
 from mapper.counts.geometry import Geometry
 from mapper.counts.multicast import max_multicast
 from mapper.mapping.loopnest import LoopNest, Nests
@@ -74,7 +75,8 @@ class Evaluation:
     `bounds` gives the cycles that compute and each limited port need; the largest is `cycles`, its name `bound_by`.
     `effectual_macs` are those the hardware executes: all but the zeros that it skips or gates. `utilization` is
     effectual macs / (cycles x compute units). `imbalance` is that of the working sets, None where zeros save no cycles.
-    `tiles[(level, tensor)]` in words. `padding[tensor]` is what level 0 would read more if it stored the padding.
+    `passages`: how tensors pass the fan-outs. `tiles[(level, tensor)]` in words. `padding[tensor]` is what level 0
+    would read more if it stored the padding.
     """
 
     einsum: Einsum
@@ -97,6 +99,7 @@ class Evaluation:
     effectual_macs: int | float
     imbalance: Imbalance | None = None
     sparsity: Sparsity = DENSE
+    passages: tuple[Passage, ...] = ()
 
     @cached_property
     def energy_pj(self) -> float:
@@ -187,6 +190,7 @@ def evaluation_of(found: Evaluations, nests: Nests) -> Evaluation:
         effectual_macs=found.moves.effectual_macs,
         imbalance=_imbalance(found),
         sparsity=found.moves.sparsity,
+        passages=tuple(passages(found.paths.geometry, found.paths)),
     )
 
 

@@ -43,7 +43,7 @@ def link_refills(geometry: Geometry, crossing: Crossing, link: Link, path: Path)
     """Partial sums that come back over the link."""
     if crossing.child == geometry.nests.level_count:
         return geometry.ones * 0
-    words = _instance_refills(geometry, crossing, path)
+    words = instance_refills(geometry, crossing, path)
     ends, evenly = [], geometry.ones
     for index, slot in enumerate(geometry.nests.slots):
         if slot.level < crossing.parent or not _pinned(geometry, index, crossing.level, link):
@@ -60,7 +60,7 @@ def link_refills(geometry: Geometry, crossing: Crossing, link: Link, path: Path)
     return words // evenly
 
 
-def _instance_refills(geometry: Geometry, crossing: Crossing, path: Path) -> Ints:
+def instance_refills(geometry: Geometry, crossing: Crossing, path: Path) -> Ints:
     """Of all children of the parent's instance on a path; what came back to the instance itself did not start there."""
     nests, tensor, parent = geometry.nests, crossing.tensor, crossing.parent
     first = entering(geometry, tensor, 0, pinned(geometry, parent, path, 0))
@@ -79,7 +79,7 @@ def _at_ends(geometry: Geometry, crossing: Crossing, path: Path, ends: list[tupl
         beyond = [slot for slot, taken in zip(firsts, chosen, strict=True) if taken]
         possible = np.all([geometry.factors[slot] > 1 for slot in beyond] or [geometry.ones > 0], axis=0)
         away = {slot: np.minimum(1, geometry.factors[slot] - 1) for slot in beyond} | lasts
-        found = _instance_refills(geometry.narrowed(away), crossing, path)
+        found = instance_refills(geometry.narrowed(away), crossing, path)
         out = out + (-1) ** len(beyond) * np.where(possible, found, 0)
     return out
 

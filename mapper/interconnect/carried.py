@@ -132,8 +132,8 @@ def refills(geometry: Geometry, crossing: Crossing) -> Ints:
     first = entering(geometry, tensor, 0, (Mode.TILE,) * len(nests.slots))
     back = geometry.ones * 0
     for parent, level in itertools.pairwise(kept):
-        united = entering(geometry, tensor, level, _modes(geometry, parent, level, everywhere, None))
-        entered = entering(geometry, tensor, level, _modes(geometry, level, level, everywhere, None))
+        united = entering(geometry, tensor, level, modes_of(geometry, parent, level, everywhere, None))
+        entered = entering(geometry, tensor, level, modes_of(geometry, level, level, everywhere, None))
         back = united - first
         if level == crossing.child:
             return back
@@ -143,7 +143,7 @@ def refills(geometry: Geometry, crossing: Crossing) -> Ints:
 
 def _carried(geometry: Geometry, crossing: Crossing, sharing: Sharing) -> Carried:
     def count(x: Mode | None, y: Mode | None) -> Count:
-        modes = _modes(geometry, crossing.level, crossing.child, sharing, (x, y))
+        modes = modes_of(geometry, crossing.level, crossing.child, sharing, (x, y))
         every_step = crossing.child == geometry.nests.level_count
         return lambda g: entering(g, crossing.tensor, crossing.child, modes, every_step)
 
@@ -169,15 +169,16 @@ def _carried(geometry: Geometry, crossing: Crossing, sharing: Sharing) -> Carrie
     return Carried(sent(geometry), lambda: rows(geometry), lambda: columns(geometry), lambda: each(geometry), far)
 
 
-def _modes(
+def modes_of(
     geometry: Geometry,
     level: int,
     child: int,
     sharing: Sharing,
     axes: tuple[Mode | None, Mode | None] | None,
+    above: Mode = Mode.SEPARATE,
 ) -> Modes:
-    """Modes of the spatial slots for words that enter `child`: lanes above `level` are counted one by one, those from
-    it down as the hardware shares them; `axes` says otherwise for the lanes of `level` itself."""
+    """Modes of the spatial slots for words that enter `child`: lanes above `level` are counted one by one (or as
+    `above` says), those from it down as the hardware shares them; `axes` says otherwise for those of `level` itself."""
     out = []
     for slot in geometry.nests.slots:
         if slot.kind == "t" or slot.level >= child:
@@ -185,7 +186,7 @@ def _modes(
             continue
         place = AXES.index(slot.kind)
         if slot.level < level:
-            out.append(Mode.SEPARATE)
+            out.append(above)
         else:
             chosen = axes[place] if axes is not None and slot.level == level else None
             shared = Mode.UNION if sharing.multicast[slot.level][place] else Mode.SEPARATE
@@ -210,7 +211,7 @@ def _indexes(geometry: Geometry, crossing: Crossing, slot: int) -> bool:
 def _furthest(geometry: Geometry, crossing: Crossing, slot: int, mode: Mode, words: Ints, count: Count) -> Ints:
     """Sum over words of the furthest lane of a slot among their groups; `words` is `count` over all lanes."""
     dimension, lanes = geometry.nests.slots[slot].dimension, geometry.factors[slot]
-    if dimension not in geometry.uneven and not _slides(geometry, crossing.tensor, dimension):
+    if dimension not in geometry.uneven and not slides(geometry, crossing.tensor, dimension):
         if mode is Mode.UNION and dimension not in crossing.tensor.dimensions:
             return np.asarray(words * (lanes - 1))
         return np.asarray(words * (lanes - 1) // 2)
@@ -221,7 +222,7 @@ def _furthest(geometry: Geometry, crossing: Crossing, slot: int, mode: Mode, wor
     return far
 
 
-def _slides(geometry: Geometry, tensor: Tensor, dimension: str) -> bool:
+def slides(geometry: Geometry, tensor: Tensor, dimension: str) -> bool:
     """Whether the dimension shares its rank of the tensor with another loop."""
     return any(
         len([t for t in rank if t.dimension in geometry.of]) > 1

@@ -82,6 +82,25 @@ def topologies(fanout: Fanout) -> dict[str, Topology]:
     }
 
 
+def longest_path(topology: str, fanout: Fanout, used: tuple[int, int]) -> int:
+    """Switches on the way to the furthest child, where `used` columns and rows hold work."""
+    paths = {"bus": 1, "mesh": used[0] + used[1] - 1, "tree": 2, "crossbar": 2, "benes": stages(fanout.lanes)}
+    return paths[topology]
+
+
+def inventory(topology: str, fanout: Fanout) -> tuple[float, int]:
+    """(tiles of wire, switches) of a whole network, every link as wide as one; both directions where they are apart."""
+    x, y = fanout.x.lanes, fanout.y.lanes
+    across = x * y * (x + y)
+    return {
+        "bus": (x * y * 3.0 + y, x + y + 1),
+        "mesh": (2.0 * (1 + x * (y - 1) + y * (x - 1)), x * y),
+        "tree": (float(y * y + x * x * y), y + 1),
+        "crossbar": (2.0 + across, x * y),
+        "benes": (float(across), stages(x * y) * -(-x * y // 2)),
+    }[topology]
+
+
 def carriers(geometry: Geometry, crossing: Crossing, topology: str) -> dict[str, Bools]:
     """Which of the `topologies` carry a tensor, and for which mappings.
 

@@ -7,8 +7,10 @@ import math
 from collections.abc import Iterator
 
 from mapper.cost.single import Evaluation, Occupancy
+from mapper.interconnect.patterns import Lane
+from mapper.mapping import format_loop
 from mapper.report.explain import Culprit, Explanation, LevelView, Loop, Movement, Tile
-from mapper.report.flows import Flow, Lane
+from mapper.report.flows import Flow
 from mapper.report.layout import BAR, bar, number, on_page, portion, table, times, wrapped
 
 _REMARK = 50
@@ -158,8 +160,11 @@ def _flows(told: Explanation) -> Iterator[str]:
     if not told.flows:
         return
     yield "Who shares words on the array"
-    rows = [(f.tensor, f.level, _lane(f, f.x), _lane(f, f.y), _mean(f), _most(f)) for f in told.flows]
-    yield from table(("", "below", "X", "Y", "on average", "at most"), rows, left=4)
+    rows = []
+    for flow in told.flows:
+        x, y = (_lane(flow, *axis) for axis in zip((flow.x, flow.y), flow.able, strict=True))
+        rows.append((flow.tensor, flow.level, flow.pattern.kind, x, y, _mean(flow), _most(flow)))
+    yield from table(("", "below", "travels", "X", "Y", "on average", "at most"), rows, left=5)
 
 
 def _mean(flow: Flow) -> str:
@@ -172,16 +177,16 @@ def _most(flow: Flow) -> int | None:
     return None if flow.output else flow.most
 
 
-def _lane(flow: Flow, lane: Lane) -> str:
+def _lane(flow: Flow, lane: Lane, able: bool) -> str:
     if not lane.loops:
         return "-"
     kinds = []
     if lane.own > 1:
         kinds.append(f"{'neighbours overlap' if lane.overlap else 'unicast'} to {lane.own}")
     if lane.shared > 1:
-        shared = "reduced from" if flow.output else "multicast to" if lane.able else "sent again to each of"
+        shared = "reduced from" if flow.output else "multicast to" if able else "sent again to each of"
         kinds.append(f"{shared} {lane.shared}")
-    return f"{lane.loops}: {', '.join(kinds)}"
+    return f"{' '.join(format_loop(*loop) for loop in lane.loops)}: {', '.join(kinds)}"
 
 
 def _time(told: Explanation) -> Iterator[str]:

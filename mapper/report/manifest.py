@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from mapper import __version__
 from mapper.arch import Accelerator, Axis, Buffer, Level
+from mapper.arch.network import Network
 from mapper.arch.zeros import Zeros
 from mapper.cost.energy import area_um2
 from mapper.errors import InputError
@@ -121,8 +123,15 @@ def _level(level: Level, instances: int, areas: dict[str, float | None]) -> Entr
         "keep": sorted(level.keep),
         "may_keep": sorted(level.may_keep),
         "buffers": [_buffer(buffer) | {"area_um2": areas[buffer.name]} for buffer in level.buffers],
-        "fanout": {kind: _axis(level.fanout.axis(kind)) for kind in "xy"},
+        "fanout": {kind: _axis(level.fanout.axis(kind)) for kind in "xy"} | {"network": _network(level.fanout.network)},
     }
+
+
+def _network(network: Network | None) -> Entry | None:
+    if network is None:
+        return None
+    bandwidth = network.link_bits_per_cycle
+    return asdict(network) | {"link_bits_per_cycle": None if bandwidth is None else float(bandwidth)}
 
 
 def _axis(axis: Axis) -> Entry:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from mapper.arch.accelerator import Accelerator
+from mapper.arch.network import SUFFIX
 from mapper.cost.energy import OVERHEAD
+from mapper.cost.network import networks
 from mapper.cost.single import Evaluation
 from mapper.search.result import Ranked, Ranking
 from mapper.workload.einsum import ROLES
@@ -47,13 +49,36 @@ def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
         "mapspace_size": certificate.mapspace_size,
         "evaluated": certificate.evaluated,
         **_ratios(found),
+        **_interconnect(found),
         **energy_columns(found),
     }
 
 
+def _interconnect(found: Evaluation) -> Row:
+    """How words travel below the fan-outs; what the networks cost is empty where the spec gives none."""
+    ways = [passage for passage in found.passages if passage.ways]
+    modelled = bool(networks(found.accelerator))
+    levels = {passage.level for passage in found.passages}
+    kinds = (f"{p.tensor}{f' below {p.level}' if len(levels) > 1 else ''}: {p.pattern.kind}" for p in found.passages)
+    cycles = [found.bounds[name] for name in found.bounds if name.endswith(SUFFIX)]
+    return {
+        "interconnect_pattern": "; ".join(kinds),
+        "interconnect_one_dimensional_flows": all(p.pattern.one_dimensional for p in found.passages),
+        "interconnect_bit_hops": sum(p.bit_hops for p in ways) if modelled else None,
+        "interconnect_energy_pj": sum(p.energy_pj for p in ways) if modelled else None,
+        "interconnect_cycles": max(cycles) if cycles else None,
+        "interconnect_longest_path_hops": max((p.longest_path or 0 for p in ways), default=0) if modelled else None,
+    }
+
+
 def components(accelerator: Accelerator) -> tuple[str, ...]:
-    """Names of everything that takes energy: buffers outermost first, the compute unit, units that handle zeros."""
-    buffers = (buffer.name for level in accelerator.levels for buffer in level.buffers)
+    """Names of everything that takes energy: buffers and networks outermost first, compute, units for zeros."""
+    named = {index: level.name + SUFFIX for index, level, _ in networks(accelerator)}
+    buffers = (
+        name
+        for index, level in enumerate(accelerator.levels)
+        for name in (*(buffer.name for buffer in level.buffers), *([named[index]] if index in named else []))
+    )
     zeros = accelerator.zeros
     units = () if zeros is None else tuple(event.name for event in zeros.events)
     overhead = (OVERHEAD,) if zeros is not None and zeros.overhead_energy else ()

@@ -68,13 +68,31 @@ def heaviest_pair(halves: Ints, pes: Ints) -> Ints:
 @lru_cache(maxsize=4)
 def counted(mask: Placed, work: Work, place: int | None) -> Sets:
     """The working sets of a known mask; tiles are cut in halves along dimension `place`, if any."""
-    loads, lanes = _placed(mask, work, place)
-    rounds = [axis for axis in range(loads.ndim) if axis not in lanes]
-    # In half the room of other integers where they fit, which sorts faster too.
-    held = loads.transpose(rounds + lanes).reshape(work.sets, -1).astype(_kind(work), copy=False)
-    pes = active_pes(work)
+    held, pes = _held(mask, work, place), active_pes(work)
     lasts = held.max(axis=1) if place is None else heaviest_pair(held, pes)
     return Sets(lasts.astype(np.int64), held.sum(axis=1, dtype=np.int64), pes)
+
+
+def paired(mask: Placed, work: Work, place: int) -> tuple[Ints, Ints]:
+    """Nonzeros of both halves of every tile, cut along `place`, and which half goes with which, as in `heaviest_pair`.
+
+    Both of shape (sets, PEs, 2), the lanes of the first dimension outermost. Partner `2 * p + h` is half h of PE p.
+    Equal halves are sorted in the order of their PEs, the first half first. Halves of idle PEs go with themselves.
+    """
+    inside = math.prod(cut.lanes for cut in work.cuts[place + 1 :])
+    halves = _held(mask, work, place).reshape(work.sets, -1, 2, inside).swapaxes(2, 3).reshape(work.sets, -1)
+    active = np.ones((1, 1), dtype=bool)
+    for cut in work.cuts:
+        both = active[:, None, :, None] & (cut.words() > 0)[None, :, None, :]
+        active = both.reshape(len(active) * cut.rounds, -1)
+    order = np.argsort(np.where(active.repeat(2, axis=1), halves, -1), axis=1, kind="stable")
+    last, places = halves.shape[1] - 1, np.arange(halves.shape[1])
+    idle = last + 1 - 2 * active.sum(axis=1, keepdims=True)
+    partners = np.empty_like(order)
+    mirrored = np.where(places < idle, places, last + idle - places)
+    np.put_along_axis(partners, order, np.take_along_axis(order, mirrored, axis=1), axis=1)
+    shape = (work.sets, work.pes, 2)
+    return halves.reshape(shape).astype(np.int64), partners.reshape(shape)
 
 
 def longest(mask: Placed, work: Work, place: int | None) -> int:
@@ -86,6 +104,14 @@ def longest(mask: Placed, work: Work, place: int | None) -> int:
     for gone, axis in enumerate(lanes):
         loads = loads.max(axis=axis - gone)
     return int(loads.sum(dtype=np.int64))
+
+
+def _held(mask: Placed, work: Work, place: int | None) -> NDArray[np.signedinteger]:
+    """Nonzeros of every tile or half: a row per working set, as wide as its PEs (times two)."""
+    loads, lanes = _placed(mask, work, place)
+    rounds = [axis for axis in range(loads.ndim) if axis not in lanes]
+    # In half the room of other integers where they fit, which sorts faster too.
+    return loads.transpose(rounds + lanes).reshape(work.sets, -1).astype(_kind(work), copy=False)
 
 
 def _kind(work: Work) -> type[np.signedinteger]:
