@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import lru_cache
 
 from mapper.arch.accelerator import Accelerator, Energies, Fanout, Level
 from mapper.cost.batch import moves_of
-from mapper.cost.energy import leakages_pj_per_cycle
+from mapper.cost.energy import Floats, leakages_pj_per_cycle
 from mapper.cost.latency import port_bandwidths
 from mapper.counts.traffic import Action
 from mapper.sparsity.zeros import DENSE, Sparsity
@@ -51,14 +51,19 @@ Key = tuple[Flow, Side]
 
 @dataclass(frozen=True)
 class Form:
-    """`constant + sum of weight * words`."""
+    """`constant + sum of weight * words`; a weight that depends on lanes is an array over their classes."""
 
     constant: float
-    weights: dict[Key, float]
+    weights: Mapping[Key, float | Floats]
 
-    def of(self, flow: Flow) -> tuple[float, float]:
+    def of(self, flow: Flow) -> tuple[float | Floats, float | Floats]:
         """Weights of the words served and entered."""
         return self.weights.get((flow, Side.served), 0.0), self.weights.get((flow, Side.entered), 0.0)
+
+    def under(self, lanes: int) -> Form:
+        """The form under one class of lanes."""
+        weights = {key: w if isinstance(w, float) else float(w[lanes]) for key, w in self.weights.items()}
+        return Form(self.constant, weights)
 
 
 def flows(einsum: Einsum, keeps: Keeps) -> tuple[Flow, ...]:

@@ -1,64 +1,66 @@
 """What the networks of fan-outs cost at least, in the words that `mapper.search.forms` knows.
 
-Every word that a level serves passes each network on its way once or more, and arrives at each child that takes it;
-how far it goes, and over how many rows and columns, is left out, as are partial sums that come back.
+Every word that a level serves passes each network on its way, as far as lanes say (`mapper.search.ways`), and arrives
+at each child that takes it; partial sums that come back are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mapper.arch.accelerator import Accelerator, Level
-from mapper.arch.network import Network
+from mapper.arch.accelerator import Accelerator
+from mapper.cost.energy import Floats
 from mapper.cost.network import networks
-from mapper.interconnect.topology import Topology, topologies
+from mapper.interconnect.topology import topologies
 from mapper.search.forms import Flow, Form, Keeps, Key, Side, Widths, energy_form, flows, port_forms, priced
+from mapper.search.ways import Ways
 from mapper.sparsity.zeros import DENSE, Sparsity
 from mapper.workload.einsum import Einsum
 
 
-def bound_forms(einsum: Einsum, accelerator: Accelerator, keeps: Keeps, sparsity: Sparsity = DENSE) -> tuple[Form, ...]:
-    """Energy, leakage apart, then the cycles of every limited port and link: each at least."""
+def bound_forms(
+    einsum: Einsum, accelerator: Accelerator, keeps: Keeps, sparsity: Sparsity = DENSE, ways: Ways | None = None
+) -> tuple[Form, ...]:
+    """Energy, leakage apart, then the cycles of every limited port and link: each at least.
+
+    With `ways`, weights are arrays over classes of lanes where how far a word goes depends on them.
+    """
     energy = energy_form(einsum, accelerator, keeps, sparsity)
     ports = port_forms(einsum, accelerator, keeps, sparsity)
-    if not networks(accelerator):
+    if ways is None or not networks(accelerator):
         return energy, *ports
     widths, weights = Widths(einsum, accelerator, keeps, sparsity), dict(energy.weights)
-    constant = energy.constant + _energy(einsum, priced(accelerator), keeps, widths, weights)
+    constant = energy.constant + _energy(einsum, priced(accelerator), keeps, widths, weights, ways)
     return Form(constant, weights), *ports, *_links(einsum, accelerator, keeps, widths)
 
 
-def _energy(einsum: Einsum, accelerator: Accelerator, keeps: Keeps, widths: Widths, weights: dict[Key, float]) -> float:
+def _energy(
+    einsum: Einsum,
+    accelerator: Accelerator,
+    keeps: Keeps,
+    widths: Widths,
+    weights: dict[Key, float | Floats],
+    ways: Ways,
+) -> float:
     """Add picojoules per word to `weights`; returns those of words that are always as many."""
     constant = 0.0
     for flow in flows(einsum, keeps):
         bits = _bits(einsum, flow, widths)
         for index, level, network in networks(accelerator):
-            if not flow.parent <= index < flow.level:
+            if not flow.parent <= index < flow.level or not network.picojoules(1, 1):
                 continue
-            sent, arriving = min(_prices(network, topology) for topology in _ways(level, network))
+            # Children of further levels are not counted: a word arrives at one child or more.
+            alone = flow.parent == index and flow.level == index + 1
+            sent = ways.picojoules(flow.tensor, index, network, alone)
             weights[flow, Side.served] = weights.get((flow, Side.served), 0.0) + bits * sent
-            if flow.parent < index or flow.level > index + 1:
-                # A word arrives at one child or more; of further levels `entered` counts the children.
-                weights[flow, Side.served] += bits * arriving
-            elif flow.level == len(keeps):
-                constant += bits * arriving * einsum.points
-            else:
-                weights[flow, Side.entered] = weights.get((flow, Side.entered), 0.0) + bits * arriving
+            each = topologies(level.fanout).get(network.topology)
+            if alone and each is not None:
+                arriving = bits * network.picojoules(each.hops.each, each.tiles.each)
+                if flow.level == widths.levels:
+                    constant += arriving * einsum.points
+                else:
+                    weights[flow, Side.entered] = weights.get((flow, Side.entered), 0.0) + arriving
     return constant
-
-
-def _ways(level: Level, network: Network) -> list[Topology]:
-    """How a word may go: a bus is one of three."""
-    every = topologies(level.fanout)
-    names = [name for name in every if name.endswith("bus")] if network.topology == "bus" else [network.topology]
-    return [every[name] for name in names]
-
-
-def _prices(network: Network, topology: Topology) -> tuple[float, float]:
-    """Picojoules per bit at least: of a word sent, and of each child that it arrives at."""
-    sent = network.picojoules(*(w.all + w.rows + w.columns for w in (topology.hops, topology.tiles)))
-    return sent, network.picojoules(topology.hops.each, topology.tiles.each)
 
 
 def _bits(einsum: Einsum, flow: Flow, widths: Widths) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 from mapper.cost.batch import rank_counted
 from mapper.cost.energy import Floats
 from mapper.cost.latency import sharing_of
+from mapper.cost.network import networks
 from mapper.search.bounds import Bounds, Open, Partial
 from mapper.search.factors import Factors
 from mapper.search.forms import Form, Keeps, leakage_pj_per_cycle, priced
@@ -34,6 +35,7 @@ from mapper.search.pool import Pool
 from mapper.search.quick import Quick
 from mapper.search.space import Mapspace
 from mapper.search.waits import Waits
+from mapper.search.ways import Ways
 
 BATCH = 128
 """Mappings costed at a time."""
@@ -77,6 +79,7 @@ class Search:
         self.reuses = reuse_of(space.einsum)
         self.evaluated = self.infeasible = 0
         self._tables: dict[object, GroupTable] = {}
+        self._every_form: dict[int, tuple[Form, ...]] = {}
 
     def run(self, pool: Pool, most_cycles: float = np.inf, deadline: float | None = None) -> bool:
         """Fill `pool`, which then holds the ranking, with mappings of at most `most_cycles`.
@@ -123,8 +126,14 @@ class Search:
 
     # Quick bounds of all lanes.
 
-    def _forms(self, keeps: Keeps) -> tuple[Form, ...]:
-        return bound_forms(self.space.einsum, self.accelerator, keeps, self.space.sparsity)
+    def _forms(self, number: int) -> tuple[Form, ...]:
+        """Of a choice of kept tensors, under all classes of lanes."""
+        if number not in self._every_form:
+            ways = Ways(self.space, self.lanes, self.factors.chains) if networks(self.accelerator) else None
+            self._every_form[number] = bound_forms(
+                self.space.einsum, self.accelerator, self.keeps[number], self.space.sparsity, ways
+            )
+        return self._every_form[number]
 
     def _subproblems(self) -> Iterator[Subproblem]:
         """What may hold a mapping, in the order of its quick bound."""
@@ -143,7 +152,7 @@ class Search:
         if not quick.fits:
             return np.empty((4, 0))
         # Bounds on what a tensor moves less may add up to less than nothing.
-        cost = np.maximum([quick.form(form) for form in self._forms(keeps)], 0.0)
+        cost = np.maximum([quick.form(form) for form in self._forms(number)], 0.0)
         value, energy, waiting = self.keep.bounds(cost, Waits(self.space, keeps).by_lanes(self.lanes, first))
         possible = np.flatnonzero(waiting <= self.most_cycles)
         where = np.full(len(possible), float(number)), possible.astype(np.float64)
@@ -158,7 +167,8 @@ class Search:
         chosen = self.lanes.choices[first[sub.lanes]]
         ids = dict(zip(self.space.looped, chosen.tolist(), strict=True))
         tables = tuple(self._table(sub.keep, keeps, members, ids) for members in self.groups)
-        bounds = Bounds(self.space, keeps, tables, self._forms(keeps), self._passes)
+        forms = tuple(form.under(sub.lanes) for form in self._forms(sub.keep))
+        bounds = Bounds(self.space, keeps, tables, forms, self._passes)
         if bounds.empty or not bounds.hopeful(self.keep, sub.energy):
             return
         members = self.lanes.choices[np.flatnonzero(which == sub.lanes)]

@@ -145,8 +145,8 @@ class Quick:
                 points = once * math.prod(n for d, n in extent.items() if d not in flow.tensor.dimensions)
             return np.asarray(served * points / lanes)
         if flow not in self.inner:
-            cost = once * served + entering * np.maximum(entered, 0.0) + min(entered, 0.0) * once * lanes
-            return np.where(served + min(entered, 0.0) * lanes >= 0, cost, min(entered, 0.0) * points)
+            cost = once * served + entering * np.maximum(entered, 0.0) + np.minimum(entered, 0.0) * once * lanes
+            return np.where(served + np.minimum(entered, 0.0) * lanes >= 0, cost, np.minimum(entered, 0.0) * points)
         cost = once * served / lanes + entering * entered
         # Where more words cost less, no more enter than there are points.
         return np.where(cost >= 0, cost, points * (served / lanes + entered))

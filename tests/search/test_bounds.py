@@ -202,7 +202,7 @@ def subproblems(search: Search) -> Iterator[tuple[Subproblem, Floats | None]]:
     first, _ = lanes.classes
     for keeps in search.keeps:
         quick = Quick(search.space, search.factors, lanes, lanes.choices[first], keeps)
-        forms, cycles = search._forms(keeps), Waits(search.space, keeps).by_lanes(lanes, first)
+        forms, cycles = search._forms(search.keeps.index(keeps)), Waits(search.space, keeps).by_lanes(lanes, first)
         low = np.stack([quick.form(form) for form in forms]) if quick.fits else None
         for number in range(len(first)):
             quick_bound = None if low is None else np.append(low[:, number], cycles[number])

@@ -94,7 +94,9 @@ class Sparse(Subproblem):
     @cached_property
     def bounds(self) -> Watched:
         search = self.search
-        found = Watched(search.space, self.keeps, self.tables, search._forms(self.keeps), search._passes)
+        found = Watched(
+            search.space, self.keeps, self.tables, search._forms(search.keeps.index(self.keeps)), search._passes
+        )
         if not found.empty:
             found.raise_cycles(Keep("edp", 0.0))
         return found
@@ -144,7 +146,7 @@ def subproblems(search: Search) -> Iterator[tuple[Sparse, Floats | None]]:
     for keeps in search.keeps:
         quick = Quick(search.space, search.factors, lanes, lanes.choices[first], keeps)
         cycles = Waits(search.space, keeps).by_lanes(lanes, first)
-        low = np.stack([*map(quick.form, search._forms(keeps)), cycles]) if quick.fits else None
+        low = np.stack([*map(quick.form, search._forms(search.keeps.index(keeps))), cycles]) if quick.fits else None
         for number in range(len(first)):
             yield Sparse(search, keeps, number), None if low is None else low[:, number]
 
