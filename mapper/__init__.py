@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mapper.arch import Accelerator, load_arch
     from mapper.cost import Evaluation, evaluate
     from mapper.mapping import LoopNest, Partitioning, format_nest, parse_nest, parse_partitioning
+    from mapper.report.network_view import interconnect_graph as interconnect
     from mapper.search.constraint_file import load_constraints
     from mapper.search.constraint_text import parse_constraints
     from mapper.search.constraints import Constraints
@@ -55,6 +56,8 @@ _HOMES = {
     "Evaluation": "mapper.cost",
     "evaluate": "mapper.cost",
     "search": "mapper.search",
+    # who talks to whom
+    "interconnect": "mapper.interconnect",
 }
 
 __all__ = [
@@ -74,6 +77,7 @@ __all__ = [
     "Phase",
     "evaluate",
     "format_nest",
+    "interconnect",
     "load_arch",
     "load_constraints",
     "load_layer",

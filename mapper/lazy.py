@@ -1,7 +1,8 @@
 """Public names that load on first use, so that `import mapper` and `mapper --help` are quick.
 
-`mapper.search` is a folder of modules and, for whoever scripts, a function. Python binds the folder to that name
-whenever one of its modules is imported, whatever the package had put there; so the folder itself is callable.
+`mapper.search` and `mapper.interconnect` are folders of modules and, for whoever scripts, functions. Python binds a
+folder to its name whenever one of its modules is imported, whatever the package had put there; so the folder itself is
+callable.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def main(network: str, partitionings: str, density: str) -> None:
                 )
             )
         used = run(folder, "masks", "stats", "masks.npz", "--network", network)
-        rows.append(("masks stats", f"{used.seconds:.1f}", None, f"{used.megabytes:.0f}"))
+        rows.append(("masks stats", f"{used.seconds:.1f}", "", f"{used.megabytes:.0f}"))
     click.echo(f"{network}, {partitionings}, density {density}, batch {BATCH}, top 5, one process")
     click.echo("\n".join(table(("", "CPU s", "over dense", "peak MB"), rows)))
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "search": "The best mappings of every layer, phase and partitioning of a network.",
     "evaluate": "Cost of a given mapping, every count.",
     "explain": "What a mapping does: its loops, tiles, what bounds it and what refetches.",
+    "graph": "How words travel below a level: who shares them, what they load, as tables, a figure or a graph.",
     "masks": "Actual weight masks: what they are like, synthetic ones, whether they load.",
     "list": "What ships: accelerators, networks and their layers, partitionings, formats.",
     "validate": "Check accelerator, network and mapping files strictly.",

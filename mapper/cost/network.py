@@ -91,9 +91,9 @@ class Networks:
                 topology = topologies(level.fanout)[name]
                 hops = np.where(rows, topology.hops.of(carried), hops)
                 tiles = np.where(rows, topology.tiles.of(carried), tiles)
-        share, bits = self.word(crossing, action)
         driven = hops * network.switch_pj_per_bit + tiles * (network.tile_mm * network.wire_pj_per_bit_mm)
-        words, sent = carried.all * share, carried.all * bits
+        words, sent = (moved.astype(np.float64) for moved in self.moved(crossing, action, carried.all))
+        bits = self.word_bits(crossing, action)
         return Stream(level.name, crossing, action, carried, words, sent, hops * bits, driven * bits)
 
     def _directions(self, crossing: Crossing) -> Iterator[tuple[str, Carried]]:
@@ -104,16 +104,19 @@ class Networks:
         if crossing.child < self.geometry.nests.level_count:
             yield RETURNED, returned(self.geometry, crossing)
 
-    def word(self, crossing: Crossing, action: str) -> tuple[Floats, Floats]:
-        """(words, bits) that travel per dense word: zeros may stay behind, and a sum is as wide as it drains."""
-        tensor, ones = crossing.tensor, self.geometry.ones
+    def moved(self, crossing: Crossing, action: str, words: Ints) -> tuple[Ints, Ints]:
+        """(words, bits) that travel for so many dense words: zeros may stay behind; a sum is as wide as it drains."""
+        tensor = crossing.tensor
         final, partial = self.accelerator.operand_bits(tensor), self.accelerator.partial_sum_bits
-        bits = ones * (partial if action == RETURNED else final)
+        width = words * 0 + (partial if action == RETURNED else final)
         if action == COLLECTED:
-            bits = np.where(self.precision.reduced_above(crossing.child), partial, bits)
+            width = np.where(self.precision.reduced_above(crossing.child), partial, width)
         moved: Action = "updates" if action == COLLECTED else "reads"
-        share, moving = self.moves.moved(crossing.parent, tensor, moved, ones, bits)
-        return share.astype(np.float64), moving.astype(np.float64)
+        return self.moves.moved(crossing.parent, tensor, moved, words, words * width)
+
+    def word_bits(self, crossing: Crossing, action: str) -> Floats:
+        """Bits that travel per dense word."""
+        return self.moved(crossing, action, self.geometry.ones)[1].astype(np.float64)
 
     def busiest(self) -> Iterator[tuple[str, Ints, Fraction]]:
         """For each network whose links are limited its component, bits through the busiest link, and bits per cycle."""
@@ -131,7 +134,7 @@ class Networks:
                 topology = topologies(level.fanout)[name]
                 for action, words in self._over(crossing, topology.link, path):
                     key = name, not topology.together and action == COLLECTED
-                    bits = np.where(rows, words * self.word(crossing, action)[1], 0.0)
+                    bits = np.where(rows, words * self.word_bits(crossing, action), 0.0)
                     loads[key] = loads.get(key, np.zeros(self.geometry.rows)) + bits
         return np.asarray(np.max(list(loads.values()), axis=0))
 

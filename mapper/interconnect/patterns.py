@@ -7,15 +7,16 @@ where it is spread over both axes a word is wanted on a diagonal.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from operator import mul
 
-from mapper.counts.footprint import RankAxis, closed_form
+from mapper.counts.footprint import cover
 from mapper.counts.geometry import Geometry
 from mapper.counts.tiles import tile_extents
 from mapper.interconnect.carried import slots_of
-from mapper.mapping.loopnest import Ints
 from mapper.workload.einsum import Tensor
 
 AXES = {"x": "row", "y": "column"}
@@ -70,43 +71,22 @@ class Pattern:
 
 def pattern_of(geometry: Geometry, level: int, tensor: Tensor) -> Pattern:
     """Of the first mapping of a geometry."""
-    x, y = (_lane(geometry, level, kind, tensor) for kind in "xy")
+    windows = [terms for terms in _sliding(geometry, tensor) if any(_spread(geometry, level, d) for d in terms)]
+    meeting = [{kind: _meet(geometry, level, terms, kind) for kind in AXES} for terms in windows]
+    x, y = (_lane(geometry, level, kind, tensor, any(meets[kind] for meets in meeting)) for kind in AXES)
     diagonal = any(
-        all(any(d in terms for d, lanes in lane.loops if lanes > 1) for lane in (x, y))
-        for terms in _sliding(geometry, tensor)
+        all(meets.values()) and len({d for d in terms if _spread(geometry, level, d)}) > 1
+        for terms, meets in zip(windows, meeting, strict=True)
     )
     return Pattern(tensor is geometry.nests.einsum.output, x, y, diagonal)
 
 
-def _lane(geometry: Geometry, level: int, kind: str, tensor: Tensor) -> Lane:
+def _lane(geometry: Geometry, level: int, kind: str, tensor: Tensor, overlap: bool) -> Lane:
     on_axis = slots_of(geometry, level, kind)
     loops = tuple((geometry.nests.slots[i].dimension, int(geometry.factors[i, 0])) for i in on_axis)
     own = prod(factor for dimension, factor in loops if dimension in tensor.dimensions)
     shared = prod(factor for dimension, factor in loops if dimension not in tensor.dimensions)
-    return Lane(loops, own, shared, any(_overlaps(geometry, level, i, tensor) for i in on_axis))
-
-
-def _overlaps(geometry: Geometry, level: int, slot: int, tensor: Tensor) -> bool:
-    """Whether one lane of a slot reaches into the words of the next, other lanes of the fan-out included."""
-    dimension = geometry.nests.slots[slot].dimension
-    if geometry.factors[slot, 0] == 1:
-        return False
-    for terms in _sliding(geometry, tensor):
-        if dimension in terms:
-            axes = [RankAxis(c, _below(geometry, level, slot, d), ()) for d, c in terms.items()]
-            length = int(closed_form(axes)[1][0])
-            return length > terms[dimension] * int(geometry.strides[slot, 0])
-    return False
-
-
-def _below(geometry: Geometry, level: int, slot: int, dimension: str) -> Ints:
-    """Extent of a dimension in a child's tile, times the lanes of the fan-out that are not those of `slot`."""
-    extent = tile_extents(geometry, level + 1)[dimension]
-    for index in geometry.of[dimension]:
-        other = geometry.nests.slots[index]
-        if index != slot and other.level == level and other.kind != "t":
-            extent = extent * geometry.factors[index]
-    return extent
+    return Lane(loops, own, shared, overlap)
 
 
 def _sliding(geometry: Geometry, tensor: Tensor) -> Iterator[dict[str, int]]:
@@ -115,3 +95,29 @@ def _sliding(geometry: Geometry, tensor: Tensor) -> Iterator[dict[str, int]]:
         terms = {t.dimension: t.coefficient for t in rank if t.dimension in geometry.of}
         if len(terms) > 1:
             yield terms
+
+
+def _spread(geometry: Geometry, level: int, dimension: str) -> list[int]:
+    """Slots below a level that spread a dimension."""
+    slots = ((i, geometry.nests.slots[i]) for i in geometry.of[dimension])
+    return [i for i, s in slots if s.kind != "t" and s.level == level and geometry.factors[i, 0] > 1]
+
+
+def _meet(geometry: Geometry, level: int, terms: dict[str, int], kind: str) -> bool:
+    """Whether a position of a rank belongs to several lanes of an axis, whatever their lanes of the other axis."""
+    extents, slots = tile_extents(geometry, level + 1), geometry.nests.slots
+    mine = [i for d in terms for i in _spread(geometry, level, d) if slots[i].kind == kind]
+    seen = 0
+    for place in itertools.product(*(range(int(geometry.factors[i, 0])) for i in mine)) if mine else ():
+        children = []
+        for d in terms:
+            spread = _spread(geometry, level, d)
+            lanes = [[place[mine.index(i)]] if i in mine else range(int(geometry.factors[i, 0])) for i in spread]
+            strides, extent = [int(geometry.strides[i, 0]) for i in spread], int(extents[d][0])
+            offsets = (sum(map(mul, digits, strides)) for digits in itertools.product(*lanes))
+            children.append([(offset, extent, extent) for offset in offsets])
+        now = cover(tuple(terms.values()), children, 0)[0]
+        if now & seen:
+            return True
+        seen |= now
+    return False
