@@ -51,9 +51,9 @@ Key = tuple[Flow, Side]
 
 @dataclass(frozen=True)
 class Form:
-    """`constant + sum of weight * words`; a weight that depends on lanes is an array over their classes."""
+    """`constant + sum of weight * words`; what depends on lanes is an array over their classes."""
 
-    constant: float
+    constant: float | Floats
     weights: Mapping[Key, float | Floats]
 
     def of(self, flow: Flow) -> tuple[float | Floats, float | Floats]:
@@ -63,7 +63,8 @@ class Form:
     def under(self, lanes: int) -> Form:
         """The form under one class of lanes."""
         weights = {key: w if isinstance(w, float) else float(w[lanes]) for key, w in self.weights.items()}
-        return Form(self.constant, weights)
+        constant = self.constant if isinstance(self.constant, float) else float(self.constant[lanes])
+        return Form(constant, weights)
 
 
 def flows(einsum: Einsum, keeps: Keeps) -> tuple[Flow, ...]:

@@ -1,7 +1,7 @@
 """What the networks of fan-outs cost at least, in the words that `mapper.search.forms` knows.
 
 Every word that a level serves passes each network on its way, as far as lanes say (`mapper.search.ways`), and arrives
-at each child that takes it; partial sums that come back are left out.
+at each child that takes it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,19 @@ from mapper.arch.accelerator import Accelerator
 from mapper.cost.energy import Floats
 from mapper.cost.network import networks
 from mapper.interconnect.topology import topologies
-from mapper.search.forms import Flow, Form, Keeps, Key, Side, Widths, energy_form, flows, port_forms, priced
+from mapper.search.forms import (
+    Flow,
+    Form,
+    Keeps,
+    Key,
+    Side,
+    Widths,
+    energy_form,
+    flows,
+    output_words,
+    port_forms,
+    priced,
+)
 from mapper.search.ways import Ways
 from mapper.sparsity.zeros import DENSE, Sparsity
 from mapper.workload.einsum import Einsum
@@ -30,7 +42,9 @@ def bound_forms(
     if ways is None or not networks(accelerator):
         return energy, *ports
     widths, weights = Widths(einsum, accelerator, keeps, sparsity), dict(energy.weights)
-    constant = energy.constant + _energy(einsum, priced(accelerator), keeps, widths, weights, ways)
+    chip = priced(accelerator)
+    constant = energy.constant + _energy(einsum, chip, keeps, widths, weights, ways)
+    constant = constant + _returned(einsum, chip, keeps, widths, weights, ways)
     return Form(constant, weights), *ports, *_links(einsum, accelerator, keeps, widths)
 
 
@@ -41,9 +55,9 @@ def _energy(
     widths: Widths,
     weights: dict[Key, float | Floats],
     ways: Ways,
-) -> float:
+) -> float | Floats:
     """Add picojoules per word to `weights`; returns those of words that are always as many."""
-    constant = 0.0
+    constant: float | Floats = 0.0
     for flow in flows(einsum, keeps):
         bits = _bits(einsum, flow, widths)
         for index, level, network in networks(accelerator):
@@ -60,6 +74,32 @@ def _energy(
                     constant += arriving * einsum.points
                 else:
                     weights[flow, Side.entered] = weights.get((flow, Side.entered), 0.0) + arriving
+    return constant
+
+
+def _returned(
+    einsum: Einsum,
+    accelerator: Accelerator,
+    keeps: Keeps,
+    widths: Widths,
+    weights: dict[Key, float | Floats],
+    ways: Ways,
+) -> float | Floats:
+    """The same of partial sums that come back: `served - z(parent)` (see `forms`), where z of a parent is |Z| plus
+    `entered - served` of every flow above."""
+    constant: float | Floats = 0.0
+    above: list[Flow] = []
+    for flow in (f for f in flows(einsum, keeps) if f.tensor is einsum.output and f.level < widths.levels):
+        bits = widths.at_parent(flow, "reads", accelerator.partial_sum_bits)
+        passed = [n for n in networks(accelerator) if flow.parent <= n[0] < flow.level and n[2].picojoules(1, 1)]
+        each = sum((bits * ways.back(flow.tensor, index, network) for index, _, network in passed), start=0.0)
+        if passed:
+            constant = constant - output_words(einsum) * each
+            for mine in (flow, *above):
+                weights[mine, Side.served] = weights.get((mine, Side.served), 0.0) + each
+            for outer in above:
+                weights[outer, Side.entered] = weights.get((outer, Side.entered), 0.0) - each
+        above.append(flow)
     return constant
 
 

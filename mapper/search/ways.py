@@ -65,6 +65,22 @@ class Ways:
             energy = network.picojoules(hops.all, tiles.all) + spread["y"] * network.picojoules(hops.rows, tiles.rows)
             if not alone:
                 energy = energy + spread["x"] * spread["y"] * network.picojoules(hops.each, tiles.each)
+        return self._by_class(energy)
+
+    def back(self, tensor: Tensor, level: int, network: Network) -> Floats:
+        """Per bit of a partial sum that comes back to the first child of its group, per class: at least."""
+        ones = np.ones(len(self.which))
+        if network.topology == "bus":
+            return self._by_class(self._bus(tensor, level, network, {"x": ones, "y": ones}))
+        if network.topology == "mesh":
+            far = self._own(tensor, level, "x") + self._own(tensor, level, "y")
+            return self._by_class((1 + far) * network.picojoules(1, 1))
+        way = topologies(self.space.accelerator.levels[level].fanout)[network.topology]
+        total = (w.all + w.rows + w.columns + w.each for w in (way.hops, way.tiles))
+        return self._by_class(ones * network.picojoules(*total))
+
+    def _by_class(self, energy: Floats) -> Floats:
+        """The least of interchangeable choices."""
         out = np.full(int(self.which.max(initial=0)) + 1, np.inf)
         np.minimum.at(out, self.which, energy)
         return out
@@ -116,6 +132,15 @@ class Ways:
             if d not in tensor.dimensions:
                 out = out + stride * (means.last if shares else means.own)
             elif not self._slides(tensor, d):
+                out = out + stride * means.own
+            stride = stride * lanes
+        return out
+
+    def _own(self, tensor: Tensor, level: int, kind: str) -> Floats:
+        """The lane of an axis that a word of the accumulated tensor belongs to, in its first reducing lane."""
+        out, stride = np.zeros(len(self.which)), np.ones(len(self.which))
+        for d, lanes, means in reversed(self._on(level, kind)):
+            if d in tensor.dimensions:
                 out = out + stride * means.own
             stride = stride * lanes
         return out
