@@ -9,6 +9,7 @@ after. Writes both as CSV, with a figure of one working set. `docs/interconnect.
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 import mapper
+from mapper.errors import MapperError
 
 if TYPE_CHECKING:
     from mapper.cost import Evaluation
@@ -84,9 +86,17 @@ def drawn() -> bytes:
     return draw(panels)
 
 
+def columns(rows: list[Row]) -> list[str]:
+    """Of all rows: some have tensors that others do not."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
 def table(title: str, rows: list[Row]) -> str:
     """Aligned columns."""
-    texts = [list(rows[0]), *([shown(value) for value in row.values()] for row in rows)]
+    if not rows:
+        return f"\n{title}: none"
+    names = columns(rows)
+    texts = [names, *([shown(row.get(name, "-")) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = ("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in texts)
     return "\n".join((f"\n{title}\n", *(line.rstrip() for line in lines)))
@@ -99,11 +109,8 @@ def shown(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-@click.command(help=__doc__)
-@click.option("--layer", default="resnet18:layer2.0.conv2", show_default=True, help="NETWORK:LAYER")
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("results/interconnect"))
-def main(layer: str, output: Path) -> None:
-    output.mkdir(parents=True, exist_ok=True)
+def studied(layer: str) -> tuple[list[Row], list[Row]]:
+    """Flows and exchanges of every phase and partitioning."""
     loaded = mapper.load_layer(layer, BATCH)
     flows, exchanges = list[Row](), list[Row]()
     for phase in PHASES:
@@ -112,13 +119,26 @@ def main(layer: str, output: Path) -> None:
             key: Row = {"phase": phase, "partitioning": partitioning}
             flows.append(key | flow(found))
             exchanges += [key | row for row in exchanged(found)]
+    return flows, exchanges
+
+
+@click.command(help=__doc__)
+@click.option("--layer", default="resnet18:layer2.0.conv2", show_default=True, help="NETWORK:LAYER")
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("results/interconnect"))
+def main(layer: str, output: Path) -> None:
+    try:
+        flows, exchanges = studied(layer)
+    except MapperError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    output.mkdir(parents=True, exist_ok=True)
     for name, title, rows in (
         ("flows", f"How tensors of {layer} pass the array", flows),
         ("exchange", "Rows and columns of a word before and after balancing; words and room against before", exchanges),
     ):
         click.echo(table(title, rows))
         with (output / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
+            writer = csv.DictWriter(file, columns(rows))
             writer.writeheader()
             writer.writerows(rows)
     (output / "interconnect_exchange.png").write_bytes(drawn())

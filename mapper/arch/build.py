@@ -170,14 +170,21 @@ def _fanout(spec: FanoutSpec | None, node: Node, label: str) -> Fanout:
     x, y = spec.x or 1, spec.y or 1
     if spec.pes is not None and spec.pes != x * y:
         raise node.at("pes").error(f"{label}.pes: {spec.pes}, but x * y is {x} * {y} = {x * y}", f"pes: {x * y}")
-    return Fanout(_axis(spec, node, label, "x", x), _axis(spec, node, label, "y", y), _network(spec.network))
+    return Fanout(
+        _axis(spec, node, label, "x", x),
+        _axis(spec, node, label, "y", y),
+        _network(spec.network, node.at("network"), label),
+    )
 
 
-def _network(spec: NetworkSpec | None) -> Network | None:
+def _network(spec: NetworkSpec | None, node: Node, label: str) -> Network | None:
     if spec is None:
         return None
     bandwidth = spec.link_bits_per_cycle
     wires = spec.link_bits or (None if bandwidth is None else math.ceil(bandwidth))
+    if spec.wire_um2_per_bit_mm is not None and wires is None:
+        place = node.at("wire_um2_per_bit_mm")
+        raise place.error(f"{label}.network.wire_um2_per_bit_mm: of links of unknown width", "give link_bits: 64")
     return Network(
         topology=spec.topology,
         tile_mm=float(spec.tile_mm),

@@ -18,12 +18,15 @@ from mapper.shipped import is_file
 
 if TYPE_CHECKING:
     from mapper.report.manifest import Entry
-    from mapper.runs import Plan, Run
+    from mapper.runs import Plan, Run, Store
     from mapper.runs.executor import Outcome
     from mapper.search.solve import Problem
     from mapper.sparsity.asked import ZerosAsked
 
 OnDone = Callable[["Problem", "Outcome"], None]
+
+STORE = "jobs.sqlite"
+"""Finished searches, in the folder of the tables."""
 
 
 @click.command("search")
@@ -49,6 +52,7 @@ OnDone = Callable[["Problem", "Outcome"], None]
 )
 @click.option("--input-gradients", is_flag=True, help="Search bw also for layers whose input needs no gradient.")
 @click.option("--output", type=options.Folder(), metavar="DIR", help="Default: results/NETWORK-ARCH.")
+@click.option("--resume", is_flag=True, help="Take finished searches from DIR/jobs.sqlite, as after a kill or Ctrl-C.")
 @options.format_option
 @click.option("--dry-run", is_flag=True, help="List the searches and their mapspaces; search and write nothing.")
 @options.quiet_option
@@ -70,6 +74,7 @@ def command(
     timeout: float | None,
     input_gradients: bool,
     output: Path | None,
+    resume: bool,
     form: str,
     dry_run: bool,
     quiet: bool,
@@ -83,6 +88,9 @@ def command(
 
     Writes mappings, breakdown and totals as tables and manifest.json into DIR. Exit code: 0 done, 1 no mapping fits
     somewhere (the tables hold the rest), 2 wrong input, 130 interrupted (the tables hold what was finished).
+
+    Each search is also kept in DIR/jobs.sqlite as it ends, so that --resume need not repeat it, even after a kill. The
+    file stays until the next search into DIR without --resume, which replaces it. The tables are the same either way.
     """
     from mapper import report, runs
     from mapper.arch import load_arch
@@ -110,8 +118,14 @@ def command(
     folder = output or _default_folder(workload, plan)
     inputs = _inputs(workload, arch, constraint_file, zeros)
     report.check_folder(folder)
-    with _progress(plan, quiet, verbose) as on_done:
-        run = runs.run(plan, options.processes(jobs), timeout, on_done)
+    with runs.Store(folder / STORE, fresh=not resume) as store:
+        if resume and not quiet:
+            click.echo(_resuming(store, plan), err=True)
+        with _progress(plan, quiet, verbose) as on_done:
+            run = runs.run(plan, options.processes(jobs), timeout, on_done, store)
+        if not run.rankings and not resume and (run.stopped is None or not run.outcomes):
+            # Nothing is written, and nothing would be resumed.
+            store.discard()
     if run.rankings:
         files = report.run_files(run, form, workload, ctx.meta[ARGUMENTS], inputs, zeros.as_dict())
         report.write_files(folder, files, report.stale_names(files))
@@ -119,6 +133,10 @@ def command(
             click.echo(_closing(run, folder, list(files)))
     _say_what_is_missing(run, arch, quiet)
     ctx.exit(_exit_code(run))
+
+
+def _resuming(store: Store, plan: Plan) -> str:
+    return f"resumed: {store.finished(plan.problems):,} of {len(plan.problems):,} searches are in {store.path}"
 
 
 def _default_folder(workload: str, plan: Plan) -> Path:
@@ -178,6 +196,7 @@ def _say_what_is_missing(run: Run, arch: str, quiet: bool) -> None:
     """Rankings that failed, with their reasons, and those that were not finished, on stderr."""
     from mapper import report
     from mapper.arch.load import arch_file
+    from mapper.runs import Stop
 
     file = arch if arch_file(arch) == Path(arch) else None
     if run.failures:
@@ -185,7 +204,9 @@ def _say_what_is_missing(run: Run, arch: str, quiet: bool) -> None:
     if run.stopped is not None:
         done, every = len(run.outcomes), len(run.plan.problems)
         kept = "their tables are written" if run.rankings else "nothing is written"
-        click.echo(f"{run.stopped}: {done:,} of {every:,} searches are finished; {kept}", err=True)
+        # A search that took all of its time would do so again: there a longer limit helps.
+        goes_on = "; --resume continues" if run.outcomes and run.stopped is not Stop.timeout else ""
+        click.echo(f"{run.stopped}: {done:,} of {every:,} searches are finished; {kept}{goes_on}", err=True)
 
 
 def _exit_code(run: Run) -> int:

@@ -9,11 +9,14 @@ from mapper.errors import InputError
 
 
 def check_target(path: Path, endings: Sequence[str], force: bool, option: str) -> None:
-    """Refuse a file of another ending, one that exists, or one in a folder that does not. Raises `InputError`."""
-    if path.suffix.lower() not in endings:
-        raise InputError(f"'{path}' does not end in {', '.join(endings)}", option, f"{path.stem}{endings[0]}")
+    """Refuse a folder, a file of another ending, one that exists, or one in a folder that does not.
+
+    Raises `InputError`.
+    """
     if path.is_dir():
         raise InputError("is a folder", str(path), "name a file in it")
+    if path.suffix.lower() not in endings:
+        raise InputError(f"'{path}' does not end in {', '.join(endings)}", option, f"{path.stem}{endings[0]}")
     if not path.parent.is_dir():
         raise InputError(f"no folder '{path.parent}'", option, "make it first")
     if path.exists() and not force:

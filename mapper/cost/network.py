@@ -20,7 +20,7 @@ from mapper.cost.precision import Precision
 from mapper.counts.geometry import Geometry
 from mapper.counts.instance import Path
 from mapper.counts.traffic import Action, Sharing
-from mapper.interconnect.busiest import link_refills, link_words, paths
+from mapper.interconnect.busiest import busiest_refills, busiest_words, paths
 from mapper.interconnect.carried import Carried, Crossing, crossings, downward, returned, upward
 from mapper.interconnect.topology import Link, carriers, topologies
 from mapper.mapping.loopnest import Ints
@@ -141,6 +141,6 @@ class Networks:
     def _over(self, crossing: Crossing, link: Link, path: Path) -> Iterator[tuple[str, Ints]]:
         """Words over one link, by action."""
         output = crossing.tensor is self.geometry.nests.einsum.output
-        yield COLLECTED if output else SENT, link_words(self.geometry, crossing, self.sharing, link, path)
+        yield COLLECTED if output else SENT, busiest_words(self.geometry, crossing, self.sharing, link, path)
         if output and crossing.child < self.geometry.nests.level_count:
-            yield RETURNED, link_refills(self.geometry, crossing, link, path)
+            yield RETURNED, busiest_refills(self.geometry, crossing, link, path)

@@ -31,7 +31,7 @@ def paths(geometry: Geometry, level: int) -> Iterator[Path]:
         yield frozenset(d for d, chosen in zip(choices, last, strict=True) if chosen)
 
 
-def link_words(geometry: Geometry, crossing: Crossing, sharing: Sharing, link: Link, path: Path) -> Ints:
+def busiest_words(geometry: Geometry, crossing: Crossing, sharing: Sharing, link: Link, path: Path) -> Ints:
     """Words of one direction, down for an operand and up for the accumulated tensor, per mapping."""
     output = crossing.tensor is geometry.nests.einsum.output
     shared = Sharing.everywhere(geometry.nests.level_count) if output else sharing
@@ -39,7 +39,7 @@ def link_words(geometry: Geometry, crossing: Crossing, sharing: Sharing, link: L
     return entering(geometry, crossing.tensor, crossing.child, modes, crossing.child == geometry.nests.level_count)
 
 
-def link_refills(geometry: Geometry, crossing: Crossing, link: Link, path: Path) -> Ints:
+def busiest_refills(geometry: Geometry, crossing: Crossing, link: Link, path: Path) -> Ints:
     """Partial sums that come back over the link."""
     if crossing.child == geometry.nests.level_count:
         return geometry.ones * 0

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapper.counts.entering import Mode, Modes, entering
 from mapper.counts.geometry import Geometry
@@ -24,6 +25,7 @@ from mapper.mapping.loopnest import Ints
 from mapper.workload.einsum import Tensor
 
 Count = Callable[[Geometry], Ints]
+Floats = NDArray[np.float64]
 AXES = ("x", "y")
 
 
@@ -55,14 +57,15 @@ class Carried:
 
     `all`: sent, each for its group; `rows`, `columns`: pairs of a word and a row or column of its group; `each`: pairs
     of a word and a child. `far_x`: sum over words of the furthest column, `far_y`: over words and their columns of the
-    furthest row.
+    furthest row. These two are as much as words times lanes, which 63-bit integers may not hold; floats are exact up to
+    2**53.
     """
 
     all: Ints
     _rows: Callable[[], Ints]
     _columns: Callable[[], Ints]
     _each: Callable[[], Ints]
-    _far: Callable[[], tuple[Ints, Ints]]
+    _far: Callable[[], tuple[Floats, Floats]]
 
     @cached_property
     def rows(self) -> Ints:
@@ -77,15 +80,15 @@ class Carried:
         return self._each()
 
     @cached_property
-    def _furthest(self) -> tuple[Ints, Ints]:
+    def _furthest(self) -> tuple[Floats, Floats]:
         return self._far()
 
     @property
-    def far_x(self) -> Ints:
+    def far_x(self) -> Floats:
         return self._furthest[0]
 
     @property
-    def far_y(self) -> Ints:
+    def far_y(self) -> Floats:
         return self._furthest[1]
 
 
@@ -103,7 +106,7 @@ def returned(geometry: Geometry, crossing: Crossing) -> Carried:
     """Partial sums that come back: each to the first active child of its group. None into compute."""
     words = refills(geometry, crossing)
 
-    def far() -> tuple[Ints, Ints]:
+    def far() -> tuple[Floats, Floats]:
         spread = {kind: slots_of(geometry, crossing.level, kind) for kind in AXES}
         mine = {kind: [i for i in slots if _indexes(geometry, crossing, i)] for kind, slots in spread.items()}
         x, y = (
@@ -113,7 +116,7 @@ def returned(geometry: Geometry, crossing: Crossing) -> Carried:
                     * _furthest(geometry, crossing, i, Mode.SEPARATE, words, lambda g: refills(g, crossing))
                     for i in mine[kind]
                 ),
-                start=geometry.ones * 0,
+                start=np.zeros(geometry.rows),
             )
             for kind in AXES
         )
@@ -150,14 +153,14 @@ def _carried(geometry: Geometry, crossing: Crossing, sharing: Sharing) -> Carrie
     sent, rows = count(None, None), count(None, Mode.SEPARATE)
     columns, each = count(Mode.SEPARATE, None), count(Mode.SEPARATE, Mode.SEPARATE)
 
-    def far() -> tuple[Ints, Ints]:
+    def far() -> tuple[Floats, Floats]:
         totals = {"x": sent, "y": columns}
         out = []
         for kind in AXES:
             slots = slots_of(geometry, crossing.level, kind)
             shared = sharing.multicast[crossing.level][AXES.index(kind)]
             words = totals[kind](geometry)
-            far = geometry.ones * 0
+            far = np.zeros(geometry.rows)
             for i in slots:
                 mode = Mode.UNION if shared else Mode.SEPARATE
                 far = far + _lane_stride(geometry, slots, i) * _furthest(
@@ -208,14 +211,14 @@ def _indexes(geometry: Geometry, crossing: Crossing, slot: int) -> bool:
     return geometry.nests.slots[slot].dimension in crossing.tensor.dimensions
 
 
-def _furthest(geometry: Geometry, crossing: Crossing, slot: int, mode: Mode, words: Ints, count: Count) -> Ints:
+def _furthest(geometry: Geometry, crossing: Crossing, slot: int, mode: Mode, words: Ints, count: Count) -> Floats:
     """Sum over words of the furthest lane of a slot among their groups; `words` is `count` over all lanes."""
     dimension, lanes = geometry.nests.slots[slot].dimension, geometry.factors[slot]
     if dimension not in geometry.uneven and not slides(geometry, crossing.tensor, dimension):
         if mode is Mode.UNION and dimension not in crossing.tensor.dimensions:
-            return np.asarray(words * (lanes - 1))
-        return np.asarray(words * (lanes - 1) // 2)
-    far = geometry.ones * 0
+            return np.asarray(words * (lanes - 1.0))
+        return np.asarray(words * ((lanes - 1) / 2))
+    far = np.zeros(geometry.rows)
     for lane in range(1, int(lanes.max(initial=1))):
         beyond = count(geometry.narrowed({slot: np.minimum(lane, lanes - 1)}))
         far = far + np.where(lane < lanes, beyond, 0)

@@ -138,7 +138,7 @@ def _table(flow: Flow, links: Links, outer: Sequence[int], digits: Sequence[int]
         if not own:
             shape = [-1 if place == axis else 1 for place in range(len(slots))]
             weights, of = _alike(flow, links, slot, end)
-            table = table * weights.reshape(shape) // of
+            table = table // of * weights.reshape(shape)
     ended = np.zeros([end + (slot in digits) for slot, end in zip(slots, ends, strict=True)], dtype=np.int64)
     ended[tuple(map(slice, ends))] = table
     return ended

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapper.arch.accelerator import Fanout
 from mapper.counts.geometry import Bools, Geometry
-from mapper.interconnect.carried import Carried, Crossing, slots_of
-
-Floats = NDArray[np.float64]
+from mapper.interconnect.carried import Carried, Crossing, Floats, slots_of
 
 
 @dataclass(frozen=True)

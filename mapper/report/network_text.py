@@ -46,8 +46,8 @@ def facts(view: NetworkView) -> str:
 
 
 def moving(view: NetworkView) -> list[Travel]:
-    """What travels at all: often no partial sum comes back."""
-    return [travel for travel in view.travels if travel.words]
+    """What travels at all: often no partial sum comes back. Where all words are zeros, metadata may still travel."""
+    return [travel for travel in view.travels if travel.words or travel.bits]
 
 
 def _patterns(view: NetworkView) -> Iterator[str]:

@@ -17,7 +17,7 @@ from mapper.cost.latency import sharing_of
 from mapper.cost.network import COLLECTED, RETURNED, Networks, Stream
 from mapper.cost.precision import Precision
 from mapper.counts.geometry import Geometry
-from mapper.errors import InputError, did_you_mean
+from mapper.errors import InputError, did_you_mean, expect
 from mapper.interconnect.carried import Crossing, slots_of
 from mapper.interconnect.degree import largest_group
 from mapper.interconnect.graph import Load, network_graph
@@ -246,8 +246,9 @@ def interconnect_graph(
 ) -> nx.DiGraph:
     """A networkx graph of how the words of a mapping travel below a level: see `network_view` and `NetworkView.graph`.
 
-    Raises `InputError` as `network_view` does.
+    Raises `InputError` as `network_view` does, and where `mapping` is none.
     """
+    expect(mapping, (Evaluation, Ranked), "a mapping", "evaluate(...), or search(...)[0]")
     evaluation = mapping.evaluation if isinstance(mapping, Ranked) else mapping
     return network_view(evaluation, level, topology).graph
 

@@ -2,5 +2,6 @@
 
 from mapper.runs.executor import WorkersLostError
 from mapper.runs.network import Plan, Run, Stop, Task, run
+from mapper.runs.store import Store
 
-__all__ = ["Plan", "Run", "Stop", "Task", "WorkersLostError", "run"]
+__all__ = ["Plan", "Run", "Stop", "Store", "Task", "WorkersLostError", "run"]

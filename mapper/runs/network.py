@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +20,7 @@ from mapper.arch import Accelerator
 from mapper.errors import InputError, MapperError
 from mapper.mapping import Partitioning
 from mapper.runs.executor import Outcome, WorkersLostError, attempt_all
+from mapper.runs.store import Store
 from mapper.search.constraint_checks import check
 from mapper.search.constraints import UNCONSTRAINED, Constraints
 from mapper.search.pool import METRICS
@@ -156,20 +157,32 @@ def run(
     jobs: int = 1,
     timeout: float | None = None,
     on_done: Callable[[Problem, Outcome], None] = lambda _problem, _outcome: None,
+    store: Store | None = None,
 ) -> Run:
     """Solve the problems of `plan` on `jobs` processes, for at most `timeout` seconds; the same result for any `jobs`.
 
     A problem without a mapping does not stop the others, and Ctrl-C keeps what is finished: see `Run`. `on_done` is
-    called as each problem is solved, in no particular order.
+    called as each problem is solved, in no particular order. What `store` holds is taken from there, the others are
+    committed to it as they end; raises its `InputError` where that fails.
     """
     start = time.monotonic()
     outcomes: dict[Problem, Outcome] = {}
     stopped: Stop | None = None
+
+    def keep(problem: Problem, outcome: Outcome) -> None:
+        outcomes[problem] = outcome
+        on_done(problem, outcome)
+
     try:
-        with closing(attempt_all(plan.problems, jobs, timeout)) as results:
+        for problem, known in _known(plan.problems, store):
+            keep(problem, known)
+        left = None if timeout is None else max(0.0, timeout - (time.monotonic() - start))
+        missing = [problem for problem in plan.problems if problem not in outcomes]
+        with closing(attempt_all(missing, jobs, left)) as results:
             for problem, outcome in results:
-                outcomes[problem] = outcome
-                on_done(problem, outcome)
+                if store is not None:
+                    store.put(problem, outcome)
+                keep(problem, outcome)
     except KeyboardInterrupt:
         stopped = Stop.interrupted
     except WorkersLostError:
@@ -178,3 +191,13 @@ def run(
     if stopped is None and (cut or len(outcomes) < len(plan.problems)):
         stopped = Stop.timeout
     return Run(plan, outcomes, stopped, time.monotonic() - start)
+
+
+def _known(problems: Iterable[Problem], store: Store | None) -> Iterator[tuple[Problem, Outcome]]:
+    """What `store` holds of `problems`."""
+    if store is None or not len(store):
+        return
+    for problem in problems:
+        outcome = store.get(problem)
+        if outcome is not None:
+            yield problem, outcome

@@ -18,6 +18,19 @@ SPADS = """\
       - {name: io_spad, tensors: [I, O], capacity_words: 8, energy_pj_per_word: {read: 1, write: 1, source: s}}
 """
 
+NETWORK = """\
+    fanout:
+      x: 14
+      y: 12
+      network:
+        topology: mesh
+        tile_mm: 1
+        wire_pj_per_bit_mm: 1
+        switch_pj_per_bit: 1
+        link_bits_per_cycle: 8
+        source: s
+"""
+
 
 def refusal(load: Load, text: str) -> str:
     with pytest.raises(InputError) as caught:
@@ -237,3 +250,31 @@ def test_no_levels_is_refused(load: Load) -> None:
     start, end = RIGHT.index("  - name: DRAM"), RIGHT.index("compute:")
     message = "4: levels: expected 1 or more entries, found an empty list"
     assert refusal(load, RIGHT[:start].replace("levels:", "levels: []") + RIGHT[end:]) == f"a.yaml:{message}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("topology: mesh", "topology: mseh", "16: {}.topology: no topology 'mseh' (did you mean 'mesh'?)"),
+        ("topology: mesh", "topology: 3", '16: {}.topology: expected text, found 3 (as text, write "3")'),
+        ("tile_mm: 1", "tile_mm: 0", "17: {}.tile_mm: expected more than 0, found 0"),
+        ("tile_mm: 1", "tile_mm: .nan", "17: {}.tile_mm: expected a finite number, found nan"),
+        ("tile_mm: 1", "tile_mm: 1e308", "17: {}.tile_mm: expected 1e+30 or less, found 1e+308"),
+        ("tile_mm: 1", "tile_m: 1", "17: {}.tile_m: unknown key (did you mean 'tile_mm'?)"),
+        ("cycle: 8", "cycle: 0", "20: {}.link_bits_per_cycle: expected more than 0, found 0"),
+        ("switch_pj_per_bit: 1", "switch_pj_per_bit: -1", "19: {}.switch_pj_per_bit: expected 0 or more, found -1"),
+        ("        source: s\n", "", "15: {}.source: is missing (where the numbers come from)"),
+        ("link_bits_per_cycle: 8", "wire_um2_per_bit_mm: 2", "20: {}.wire_um2_per_bit_mm: of links of unknown width "
+         "(give link_bits: 64)"),
+        ("      x: 14\n      y: 12\n", "", "12: levels.GLB.fanout: has neither x nor y (x: 16, y: 16)"),
+    ],
+)  # fmt: skip
+def test_a_network_that_cannot_be_is_refused(load: Load, old: str, new: str, message: str) -> None:
+    assert old in NETWORK
+    network = NETWORK.replace(old, new, 1)
+    check(load, (("    fanout: {x: 14, y: 12}\n", network),), message.format("levels.GLB.fanout.network"))
+
+
+def test_a_level_may_not_be_called_as_the_network_of_another(load: Load) -> None:
+    edits = (("    fanout: {x: 14, y: 12}\n", NETWORK), ("name: RF", "name: GLB_network"))
+    check(load, edits, "22: name 'GLB_network' is given twice, on lines 15 and 22 (GLB_network_2)")

@@ -457,7 +457,8 @@ def test_case_38_ctrl_c_keeps_what_is_finished(
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
     output, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert re.search(r"^interrupted: \d+ of 62 searches are finished; their tables are written$", errors, re.M)
+    kept = "their tables are written; --resume continues"
+    assert re.search(rf"^interrupted: \d+ of 62 searches are finished; {kept}$", errors, re.M)
     assert "Traceback" not in errors
     assert "written to out: mappings.csv, breakdown.csv, totals.csv, manifest.json" in output
     check_cut(rows(tmp_path / "out" / "mappings.csv"))
@@ -492,7 +493,8 @@ def test_case_38_ctrl_c_keeps_what_the_search_under_way_has_found(
     result = run_search(*asked, "--top", "1", "--output", "out")
     assert result.exit_code == 130, result.output
     done = 1 + kept
-    assert result.stderr == f"interrupted: {done} of 3 searches are finished; their tables are written\n"
+    written = "their tables are written; --resume continues"
+    assert result.stderr == f"interrupted: {done} of 3 searches are finished; {written}\n"
     found = {row["layer"]: row for row in rows("out/mappings.csv")}
     assert list(found) == ["first", "second"][:done]
     assert (found["first"]["optimal"], found["first"]["gap"]) == ("True", "0.0")

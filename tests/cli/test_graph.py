@@ -99,6 +99,15 @@ def test_zeros_are_left_behind(folder: Path) -> None:  # noqa: ARG001
     assert sparse[1]["words"] == dense[1]["words"]
 
 
+def test_metadata_of_zeros_is_shown_where_no_word_travels(folder: Path) -> None:  # noqa: ARG001
+    layer, nest = "resnet18:layer1.0.conv1", "DRAM: K4 N1 C64 P14 Q14 | GLB: | X: K16 | Y: P4 | RF: Q4 R3 S3"
+    result = mapper("graph", layer, "--arch", "procrustes", "--mapping", nest, "--density", "0")
+    assert result.exit_code == 0
+    travels = [line.split()[:4] for line in result.stdout.splitlines() if line.startswith("  W  sent ")]
+    assert travels[1] == ["W", "sent", "0", "0"]
+    assert len(travels) == 3
+
+
 def test_a_mapping_that_does_not_fit_is_shown_and_refused(folder: Path) -> None:  # noqa: ARG001
     mapping = "GLB: K64 C3 P112 Q112 R7 S7"
     result = mapper("graph", "resnet18:conv1", "--arch", "procrustes", "--mapping", mapping)
@@ -181,7 +190,7 @@ def test_graphs_in_files_read_back_the_same(wired: Path, topology: str) -> None:
     [
         (("-o", "g.gif"), "error: -o: 'g.gif' does not end in .png, .svg, .pdf, .graphml, .json (g.png)\n"),
         (("-o", "no/g.png"), "error: -o: no folder 'no' (make it first)\n"),
-        (("-o", "."), "error: -o: '.' does not end in .png"),
+        (("-o", "."), "error: .: is a folder (name a file in it)\n"),
         (("--topology", "mash"), "'mash' is none of bus, mesh, tree, crossbar, benes (did you mean 'mesh'?)"),
         (("--level", "DRAM"), "error: --level: wired has no fan-out below 'DRAM' (one of: GLB)\n"),
         (("--layer", "b"), "error: --layer: it chooses among the mappings of a run"),

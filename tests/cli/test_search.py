@@ -162,7 +162,7 @@ def test_a_partitioning_that_the_accelerator_bars_is_told_once(search: Search) -
 def test_quiet_prints_nothing_and_writes_all(search: Search) -> None:
     result = search(*USUAL, "--quiet", "--output", "out")
     assert (result.exit_code, result.output) == (0, "")
-    assert sorted(os.listdir("out")) == ["breakdown.csv", "manifest.json", "mappings.csv", "totals.csv"]
+    assert sorted(os.listdir("out")) == ["breakdown.csv", "jobs.sqlite", "manifest.json", "mappings.csv", "totals.csv"]
 
 
 def test_verbose_says_each_search_as_it_is_done(search: Search) -> None:
@@ -217,7 +217,7 @@ def test_a_gemm_of_65536_cubed_counts_every_multiply_accumulate(search: Search) 
 def test_another_format_is_written_beside_the_csv(search: Search, form: str, suffix: str) -> None:
     assert search(*USUAL, "--output", "out", "--format", form, "--layer", "last").exit_code == 0
     names = {f"{name}.{end}" for name in ("mappings", "breakdown", "totals") for end in ("csv", suffix)}
-    assert set(os.listdir("out")) == {*names, "manifest.json"}
+    assert set(os.listdir("out")) == {*names, "manifest.json", "jobs.sqlite"}
     assert set(json.loads(Path("out/manifest.json").read_text())["files"]) == {*names, "manifest.json"}
 
 
@@ -258,7 +258,7 @@ def test_ctrl_c_keeps_what_is_finished(search: Search, monkeypatch: pytest.Monke
     monkeypatch.setattr(executor, "solve", interrupted)
     result = search(*USUAL, "--output", "out")
     assert result.exit_code == 130
-    assert result.stderr == "interrupted: 2 of 4 searches are finished; their tables are written\n"
+    assert result.stderr == "interrupted: 2 of 4 searches are finished; their tables are written; --resume continues\n"
     assert {row["layer"] for row in rows("out/mappings.csv")} == {"first", "twin"}
     assert json.loads(Path("out/manifest.json").read_text())["problems"]["unfinished"] == [
         "last fw 1/1 KN",

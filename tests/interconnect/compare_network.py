@@ -8,7 +8,7 @@ import numpy as np
 
 from mapper.counts.geometry import Geometry, groups
 from mapper.counts.traffic import Sharing
-from mapper.interconnect.busiest import link_refills, link_words, paths
+from mapper.interconnect.busiest import busiest_refills, busiest_words, paths
 from mapper.interconnect.carried import Carried, Crossing, crossings, downward, returned, upward
 from mapper.interconnect.topology import Link, carriers, topologies
 from tests.interconnect.oracle_network import Flow, Key, run
@@ -85,7 +85,7 @@ def _over(
         carries = carriers(geometry, crossing, "bus").get(name, np.ones(1, dtype=bool))[0]
         if not carries:
             continue
-        words[output] += int(link_words(geometry, crossing, sharing, link, path)[0])
+        words[output] += int(busiest_words(geometry, crossing, sharing, link, path)[0])
         if output:
-            words[False] += int(link_refills(geometry, crossing, link, path)[0])
+            words[False] += int(busiest_refills(geometry, crossing, link, path)[0])
     return words[upward_only]

@@ -147,6 +147,12 @@ def test_a_topology_may_be_asked_for_where_the_spec_has_none() -> None:
     assert (other.priced, other.given, other.network.wire_pj_per_bit_mm) == (True, False, 0.25)
 
 
+def test_what_is_no_mapping_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        interconnect_graph("grid")  # type: ignore[arg-type]
+    assert str(caught.value) == "'grid' is not a mapping (evaluate(...), or search(...)[0])"
+
+
 @pytest.mark.parametrize(
     ("level", "topology", "message"),
     [

@@ -1,0 +1,102 @@
+"""What tells one search from another: a key of all its content, the same in every process and on every machine.
+
+The key is the SHA-256 of a canonical text of the problem, with mapper's version and sources before it. The text names
+the class of every object and every field that its equality looks at (fields with `compare=False` say nothing about the
+work), keeps the order of sequences and sorts what has none. Masks enter by shape and by the digest of their words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+
+import mapper
+from mapper.search.solve import Problem
+from mapper.sparsity.known import Actual
+
+
+def job_key(problem: Problem, version: str | None = None) -> str:
+    """64 hexadecimal digits: equal for equal problems of one version. Raises `TypeError` as `canonical` does."""
+    return hashlib.sha256(f"mapper {version or release()}\n{canonical(problem)}".encode()).hexdigest()
+
+
+@cache
+def release() -> str:
+    """The version and a digest of mapper's sources, so that who changes them finds no results of the old ones."""
+    digest = hashlib.sha256()
+    root = Path(mapper.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return f"{mapper.__version__} {digest.hexdigest()}"
+
+
+def canonical(value: object) -> str:
+    """A value as text, in ASCII: equal values of one type have one text, and no others have it.
+
+    Raises `TypeError` for a type that it does not know: its text might be that of an address.
+    """
+    for kinds, text in _TEXTS:
+        if isinstance(value, kinds):
+            return text(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        compared = (f"{f.name}={canonical(getattr(value, f.name))}" for f in fields(value) if f.compare)
+        return f"{_name(value)}({','.join(compared)})"
+    raise TypeError(f"no canonical text of a {_name(value)}")
+
+
+def _name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _number(value: Integral) -> str:
+    return str(int(value))
+
+
+def _array(value: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
+    if value.dtype.hasobject:
+        raise TypeError("no canonical text of an array of objects")
+    content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+    return f"array({value.dtype.str},{canonical(value.shape)},{content})"
+
+
+def _actual(value: Actual) -> str:
+    return f"Actual({canonical(value.array.shape)},{value.digest.hex()})"
+
+
+def _sequence(value: Iterable[object]) -> str:
+    return f"[{','.join(map(canonical, value))}]"
+
+
+def _set(value: Iterable[object]) -> str:
+    return f"set({','.join(sorted(map(canonical, value)))})"
+
+
+def _mapping(value: Mapping[object, object]) -> str:
+    return f"map({','.join(sorted(f'{canonical(k)}:{canonical(v)}' for k, v in value.items()))})"
+
+
+_TEXTS: tuple[tuple[type | tuple[type, ...], Callable[..., str]], ...] = (
+    (Enum, lambda value: f"{_name(value)}.{value.name}"),
+    (type(None), str),
+    ((bool, np.bool_), lambda value: str(bool(value))),
+    (Integral, _number),
+    (Fraction, lambda value: f"{value.numerator}/{value.denominator}"),
+    ((float, np.floating), lambda value: float(value).hex()),
+    (str, json.dumps),
+    (bytes, lambda value: f"bytes({value.hex()})"),
+    (Actual, _actual),
+    (np.ndarray, _array),
+    ((tuple, list), _sequence),
+    ((set, frozenset), _set),
+    (Mapping, _mapping),
+)
+"""How each type is written; the first that fits counts, as an enum may be a text and a bool is a number."""
