@@ -59,7 +59,6 @@ class Evaluations:
     costs: Costs
     moves: Moves
     waits: Waits
-    paths: Networks
 
 
 def evaluate_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> Evaluations:
@@ -79,7 +78,7 @@ def evaluate_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = 
     held = tensor_bits(precision, tiles, moves)
     energy = total(charge.energy_pj for charge in charged.values())
     costs = Costs(cycles, energy, fits(precision, held))
-    return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs, moves, waits, paths)
+    return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs, moves, waits)
 
 
 @lru_cache(maxsize=256)

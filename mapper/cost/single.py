@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mapper.arch.accelerator import Accelerator
-from mapper.cost.batch import Evaluations, evaluate_nests
+from mapper.cost.batch import Evaluations, evaluate_nests, moves_of
 from mapper.cost.energy import total
 from mapper.cost.filling import fill_drain_cycles
 from mapper.cost.latency import sharing_of
+from mapper.cost.network import Networks
 from mapper.cost.passages import Passage, passages
+from mapper.cost.precision import Precision
 from mapper.counts.geometry import Geometry
 from mapper.counts.multicast import max_multicast
 from mapper.mapping.loopnest import LoopNest, Nests
@@ -75,8 +77,7 @@ class Evaluation:
     `bounds` gives the cycles that compute and each limited port need; the largest is `cycles`, its name `bound_by`.
     `effectual_macs` are those the hardware executes: all but the zeros that it skips or gates. `utilization` is
     effectual macs / (cycles x compute units). `imbalance` is that of the working sets, None where zeros save no cycles.
-    `passages`: how tensors pass the fan-outs. `tiles[(level, tensor)]` in words. `padding[tensor]` is what level 0
-    would read more if it stored the padding.
+    `tiles[(level, tensor)]` in words. `padding[tensor]` is what level 0 would read more if it stored the padding.
     """
 
     einsum: Einsum
@@ -99,7 +100,14 @@ class Evaluation:
     effectual_macs: int | float
     imbalance: Imbalance | None = None
     sparsity: Sparsity = DENSE
-    passages: tuple[Passage, ...] = ()
+
+    @cached_property
+    def passages(self) -> tuple[Passage, ...]:
+        """How tensors pass the fan-outs; found when asked for."""
+        nests = self.nests.without_unit_slots()
+        precision = Precision(Geometry(nests), self.accelerator)
+        moves = moves_of(nests.einsum, self.accelerator, self.sparsity, nests.keeps)
+        return tuple(passages(precision.geometry, Networks(precision, moves, sharing_of(self.accelerator))))
 
     @cached_property
     def energy_pj(self) -> float:
@@ -190,7 +198,6 @@ def evaluation_of(found: Evaluations, nests: Nests) -> Evaluation:
         effectual_macs=found.moves.effectual_macs,
         imbalance=_imbalance(found),
         sparsity=found.moves.sparsity,
-        passages=tuple(passages(found.paths.geometry, found.paths)),
     )
 
 

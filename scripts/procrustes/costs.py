@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mapper.arch import Accelerator
-from mapper.cost.single import Evaluation, evaluate_one
+from mapper.cost.batch import evaluate_nests
+from mapper.cost.single import Evaluation
 from mapper.errors import InfeasibleError
 from mapper.mapping import Partitioning, parse_partitionings
+from mapper.mapping.loopnest import Nests
 from mapper.runs.executor import Outcome, attempt_all
 from mapper.runs.network import Plan, Task
 from mapper.search.solve import Problem, Solution
@@ -61,10 +63,23 @@ class Cost:
 
 def cost_of(evaluation: Evaluation) -> Cost:
     """Cost of one mapping."""
+    return _cost(evaluation.cycles, evaluation.energy_by("component"))
+
+
+def cost_under(nests: Nests, accelerator: Accelerator, sparsity: Sparsity) -> Cost:
+    """The same of a mapping under other conditions, and nothing else that an evaluation says."""
+    found = evaluate_nests(nests.without_unit_slots(), accelerator, sparsity)
+    energies: dict[str, float] = {}
+    for (component, _, _), charge in found.charges.items():
+        energies[component] = energies.get(component, 0.0) + float(charge.energy_pj[0])
+    return _cost(int(found.costs.cycles[0]), energies)
+
+
+def _cost(cycles: int, energies: dict[str, float]) -> Cost:
     found = dict.fromkeys(COMPONENTS, 0.0)
-    for component, energy in evaluation.energy_by("component").items():
+    for component, energy in energies.items():
         found[component if component in found else COMPONENTS[-1]] += energy
-    return Cost(evaluation.cycles, tuple(found.values()))
+    return Cost(cycles, tuple(found.values()))
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,23 @@ class Best:
     def cost(self) -> Cost:
         """Of all equal layers."""
         return cost_of(self.evaluation) * self.task.layer.repeat
+
+
+@dataclass(frozen=True)
+class Recosted:
+    """A mapping of a part under other conditions than it was found for."""
+
+    task: Task
+    alone: Cost
+
+    @property
+    def phase(self) -> str:
+        return str(self.task.phase)
+
+    @property
+    def cost(self) -> Cost:
+        """Of all equal layers."""
+        return self.alone * self.task.layer.repeat
 
 
 Found = dict[Design, tuple[Best, ...]]
@@ -138,7 +170,7 @@ def _best(task: Task, outcome: Outcome) -> Best:
     return Best(task, outcome.ranked[0].evaluation)
 
 
-def total(best: Iterable[Best], phase: str = ALL) -> Cost:
+def total(best: Iterable[Best | Recosted], phase: str = ALL) -> Cost:
     """Sum over the parts of a phase, or of all three."""
     return sum((each.cost for each in best if phase in (ALL, each.phase)), Cost())
 
@@ -164,23 +196,23 @@ class Study:
         """Partitionings that were searched."""
         return tuple(dict.fromkeys(design.partitioning for design in self.found if design.kind == kind))
 
-    def rebalanced(self, network: str, partitioning: str, balance: str) -> tuple[Best, ...]:
+    def rebalanced(self, network: str, partitioning: str, balance: str) -> tuple[Recosted, ...]:
         """The mappings of Procrustes, balanced in another way."""
         zeros = self.assumptions.zeros(self.networks[network], balance)
         return recosted(self.best(network, SPARSE, partitioning), zeros, self.accelerators[1])
 
 
-def recosted(best: Sequence[Best], zeros: ZerosGiven, accelerator: Accelerator) -> tuple[Best, ...]:
+def recosted(best: Sequence[Best], zeros: ZerosGiven, accelerator: Accelerator) -> tuple[Recosted, ...]:
     """The same mappings with other densities, balancing or energies.
 
     A mapping is the best under the conditions that it was found for: under others a search may find a better one.
     """
-    known: dict[tuple[Problem, Sparsity], Evaluation] = {}
+    known: dict[tuple[Problem, Sparsity], Cost] = {}
     out = []
     for each in best:
         task = each.task
         key = task.problem, zeros.sparsity(task.layer, task.part)
         if key not in known:
-            known[key] = evaluate_one(each.evaluation.nests, accelerator, key[1])
-        out.append(Best(task, known[key]))
+            known[key] = cost_under(each.evaluation.nests, accelerator, key[1])
+        out.append(Recosted(task, known[key]))
     return tuple(out)
