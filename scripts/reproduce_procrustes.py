@@ -80,13 +80,15 @@ class Time:
 
 def tables_of(study: Study, jobs: int) -> list[Table]:
     """Every table that the searched designs allow."""
-    energies, speeds = sensitivity(study, variants(study), jobs)
-    out = [savings(study), scenarios(energies, speeds), needed(study), components(study), energies, speeds]
-    best = baselines(study)
-    out += [best] if best else []
-    if len(study.searched("sparse")) > 1:
-        out += [partitionings(study), phase_cycles(study)]
-    out.append(overhead_table(study))
+    with sensitivity(study, variants(study), jobs) as pending:
+        compared = [components(study)]
+        best = baselines(study)
+        later = [best] if best else []
+        if len(study.searched("sparse")) > 1:
+            later += [partitionings(study), phase_cycles(study)]
+        later.append(overhead_table(study))
+        energies, speeds = pending()
+    out = [savings(study), scenarios(energies, speeds), needed(study), *compared, energies, speeds, *later]
     return [table for table in out if table.rows]
 
 

@@ -6,8 +6,9 @@ savings of Procrustes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 from multiprocessing import get_context
@@ -39,6 +40,11 @@ class Variant:
     accelerators: tuple[Accelerator, Accelerator] | None = field(default=None, repr=False)
 
 
+Costs = tuple[Cost, Cost]
+"""Of the dense and of the sparse design."""
+Call = tuple[Study, str, Sequence[Variant]]
+
+
 def variants(study: Study) -> tuple[Variant, ...]:
     """Each assumption by itself, and the two that make weight update as sparse as forward."""
     own = study.assumptions
@@ -64,22 +70,33 @@ def _free(sparse: Accelerator) -> Accelerator:
     return replace(sparse, zeros=replace(sparse.zeros, overhead_energy=0.0, events=()))
 
 
-def sensitivity(study: Study, asked: Iterable[Variant], jobs: int = 1) -> tuple[Table, Table]:
-    """Energy savings, and speedups, of the three phases together under each variant, by network."""
+@contextmanager
+def sensitivity(study: Study, asked: Iterable[Variant], jobs: int = 1) -> Iterator[Callable[[], tuple[Table, Table]]]:
+    """Energy savings, and speedups, of the three phases together under each variant, by network.
+
+    Other processes work on them while the caller does other things; what this gives waits for them.
+    """
     every = (Variant(AS_ASSUMED, study.assumptions), *asked)
+    calls = [(study.compared(n), n, every[job::jobs]) for n in study.networks for job in range(jobs)]
+    if jobs == 1:
+        yield lambda: _tables(every, calls, starmap(_costs, calls))
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as executor:
+        costs = executor.map(_costs, *zip(*calls, strict=True))
+        yield lambda: _tables(every, calls, costs)
+
+
+def _tables(every: Sequence[Variant], calls: Sequence[Call], found: Iterable[list[Costs]]) -> tuple[Table, Table]:
     energies: dict[str, dict[str, float]] = {variant.name: {} for variant in every}
     speeds: dict[str, dict[str, float]] = {variant.name: {} for variant in every}
-    calls = [(study.compared(n), n, every[job::jobs]) for n in study.networks for job in range(jobs)]
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as executor:
-        every_cost = executor.map(_costs, *zip(*calls, strict=True)) if jobs > 1 else starmap(_costs, calls)
-        for (_, network, some), costs in zip(calls, every_cost, strict=True):
-            for variant, (dense, sparse) in zip(some, costs, strict=True):
-                energies[variant.name][network] = dense.energy_pj / sparse.energy_pj
-                speeds[variant.name][network] = dense.cycles / sparse.cycles
+    for (_, network, some), costs in zip(calls, found, strict=True):
+        for variant, (dense, sparse) in zip(some, costs, strict=True):
+            energies[variant.name][network] = dense.energy_pj / sparse.energy_pj
+            speeds[variant.name][network] = dense.cycles / sparse.cycles
     return _rows("sensitivity_energy", energies), _rows("sensitivity_speed", speeds)
 
 
-def _costs(study: Study, network: str, asked: Sequence[Variant]) -> list[tuple[Cost, Cost]]:
+def _costs(study: Study, network: str, asked: Sequence[Variant]) -> list[Costs]:
     return [_under(study, network, variant) for variant in asked]
 
 
@@ -87,7 +104,7 @@ def _rows(name: str, found: dict[str, dict[str, float]]) -> Table:
     return Table(name, tuple({"assumption": assumption, **by_network} for assumption, by_network in found.items()))
 
 
-def _under(study: Study, network: str, variant: Variant) -> tuple[Cost, Cost]:
+def _under(study: Study, network: str, variant: Variant) -> Costs:
     """Costs of both designs under a variant."""
     dense, sparse = study.best(network, DENSE, MAIN), study.best(network, SPARSE, MAIN)
     if variant.name == AS_ASSUMED:
