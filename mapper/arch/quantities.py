@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
+
+from mapper.errors import did_you_mean
 
 NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 """Names that the one-line mapping can carry."""
@@ -26,3 +29,14 @@ Source = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1), Field(description="where the numbers come from")
 ]
 Role = Literal["W", "I", "O"]
+
+
+def known(what: str, names: Sequence[str]) -> Callable[[str], str]:
+    """A check that a text is one of `names`; the error has the nearest."""
+
+    def check(value: str) -> str:
+        if value not in names:
+            raise ValueError(f"no {what} '{value}' ({did_you_mean(value, names)})")
+        return value
+
+    return check

@@ -15,9 +15,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from mapper import shipped
 from mapper.arch.network import TOPOLOGIES
-from mapper.arch.quantities import Count, Name, NotNegative, Positive, Role, Source
+from mapper.arch.quantities import Count, Name, NotNegative, Positive, Role, Source, known
 from mapper.arch.zerospec import ZerosSpec
-from mapper.errors import did_you_mean
 from mapper.yamlfile import StrictModel, shown
 
 MAX_LANES = 2**16
@@ -75,16 +74,10 @@ Capability = Annotated[PerAxis, BeforeValidator(_each_axis)]
 BOTH = PerAxis(x=True, y=True)
 
 
-def _known_topology(value: str) -> str:
-    if value not in TOPOLOGIES:
-        raise ValueError(f"no topology '{value}' ({did_you_mean(value, TOPOLOGIES)})")
-    return value
-
-
 class NetworkSpec(StrictModel):
     """How words get to the children and back: energies of a bit on its way, and where they come from."""
 
-    topology: Annotated[str, AfterValidator(_known_topology)] = Field(description=", ".join(TOPOLOGIES))
+    topology: Annotated[str, AfterValidator(known("topology", TOPOLOGIES))] = Field(description=", ".join(TOPOLOGIES))
     tile_mm: Positive = Field(description="width of a child in millimetres")
     wire_pj_per_bit_mm: NotNegative
     switch_pj_per_bit: NotNegative = Field(description="of a router, a switch, a tree node, or of getting onto a bus")

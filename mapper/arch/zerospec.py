@@ -13,13 +13,13 @@ A level's format alone stands for that of W, the name of a format for its mappin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from mapper.arch.accelerator import Level
-from mapper.arch.quantities import Count, Name, NotNegative, Source
+from mapper.arch.quantities import Count, Name, NotNegative, Source, known
 from mapper.arch.zeros import BALANCES, EVENT_KINDS, FORMAT_KEYS, FORMAT_KINDS, Event, Format, Zeros
 from mapper.errors import did_you_mean
 from mapper.workload.einsum import ROLES
@@ -32,18 +32,7 @@ Bits = Annotated[int, Field(ge=1, le=MAX_BITS)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
-def _known(what: str, names: Sequence[str]) -> Callable[[str], str]:
-    """A check that a text is one of `names`; the error has the nearest."""
-
-    def check(value: str) -> str:
-        if value not in names:
-            raise ValueError(f"no {what} '{value}' ({did_you_mean(value, names)})")
-        return value
-
-    return check
-
-
-_known_format = _known("format", FORMAT_KINDS)
+_known_format = known("format", FORMAT_KINDS)
 
 
 def _written_out(value: object) -> object:
@@ -98,7 +87,7 @@ class EventSpec(StrictModel):
     """A unit of the sparse hardware: picojoules per event of its kind."""
 
     name: Name
-    kind: Annotated[str, AfterValidator(_known("kind of event", EVENT_KINDS))]
+    kind: Annotated[str, AfterValidator(known("kind of event", EVENT_KINDS))]
     energy_pj: NotNegative
     area_um2: NotNegative | None = None
     source: Source
@@ -109,7 +98,7 @@ class ZerosSpec(StrictModel):
 
     skip: list[Literal["W", "I"]] = Field([], description="operands whose zeros take neither cycle nor energy")
     gate: list[Literal["W", "I"]] = Field([], description="operands whose zeros take a cycle, but no energy")
-    balance: Annotated[str, AfterValidator(_known("balance", BALANCES))] = "none"
+    balance: Annotated[str, AfterValidator(known("balance", BALANCES))] = "none"
     formats: dict[str, Annotated[LevelFormats, BeforeValidator(_of_the_plain_operand)]] = Field(
         {}, description="per level and tensor"
     )

@@ -18,9 +18,9 @@ from mapper.arch.accelerator import Accelerator, Level
 from mapper.arch.network import SUFFIX, Network
 from mapper.cost.precision import Precision
 from mapper.counts.geometry import Geometry
-from mapper.counts.instance import Path
+from mapper.counts.instance import Path, paths
 from mapper.counts.traffic import Action, Sharing
-from mapper.interconnect.busiest import busiest_refills, busiest_words, paths
+from mapper.interconnect.busiest import busiest_refills, busiest_words
 from mapper.interconnect.carried import Carried, Crossing, crossings, downward, returned, upward
 from mapper.interconnect.topology import Link, carriers, topologies
 from mapper.mapping.loopnest import Ints
@@ -122,7 +122,7 @@ class Networks:
         """For each network whose links are limited its component, bits through the busiest link, and bits per cycle."""
         for index, level, network in networks(self.accelerator):
             if network.link_bits_per_cycle is not None:
-                bits = [self._busiest(index, level, network, path) for path in paths(self.geometry, index)]
+                bits = [self._busiest(index, level, network, path) for path in paths(self.geometry, index + 1)]
                 # A part of a bit takes a bit.
                 yield level.name + SUFFIX, np.ceil(np.max(bits, axis=0)).astype(np.int64), network.link_bits_per_cycle
 

@@ -50,7 +50,7 @@ def instance_words(geometry: Geometry, level: int, path: Path, sharing: Sharing)
                 words[operand.name, "fills"] = entering(geometry, operand, level, pinned(geometry, level, path, level))
             words[operand.name, "reads"] = _sent(geometry, operand, kept, level, path, sharing)
     if level in kept_levels(nests, nests.einsum.output):
-        words |= _output_words(geometry, level, path)
+        words |= instance_sums(geometry, level, path)
     return words
 
 
@@ -72,14 +72,15 @@ def pinned(geometry: Geometry, level: int, path: Path, target: int, sharing: Sha
     )
 
 
-def _output_words(geometry: Geometry, level: int, path: Path) -> Words:
+def instance_sums(geometry: Geometry, level: int, path: Path) -> Words:
+    """Those of `instance_words` that are of the accumulated tensor, which `level` keeps."""
     nests, tensor = geometry.nests, geometry.nests.einsum.output
     kept = kept_levels(nests, tensor)
     ever = zeros = entered = entering(geometry, tensor, 0, pinned(geometry, level, path, 0))
     refills = np.zeros_like(ever)
     for parent, inner in zip(kept, [k for k in kept[1:] if k <= level], strict=False):
         entered = entering(geometry, tensor, inner, pinned(geometry, level, path, inner))
-        refills = np.where(is_first(geometry, parent, inner, path), entered - zeros, 0)
+        refills = np.where(_is_first(geometry, parent, inner, path), entered - zeros, 0)
         zeros = entered - refills
     updates = _sent(geometry, tensor, kept, level, path, None)
     words: Words = {("|Z|", "updates"): ever}
@@ -89,7 +90,7 @@ def _output_words(geometry: Geometry, level: int, path: Path) -> Words:
     return words
 
 
-def is_first(geometry: Geometry, parent: int, level: int, path: Path) -> Ints:
+def _is_first(geometry: Geometry, parent: int, level: int, path: Path) -> Ints:
     """1 where the instance on `path` is the first reducing child between `parent` and `level`."""
     nests = geometry.nests
     first = geometry.ones

@@ -16,6 +16,7 @@ At the innermost level that keeps Z, with U the updates by compute: reads = U - 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -138,20 +139,41 @@ def _serve(traffic: Traffic, geometry: Geometry, tensor: Tensor, parent: int, le
         traffic.padding[tensor.name] = wanted - reads
 
 
+@dataclass(frozen=True)
+class Visits:
+    """Words of the accumulated tensor that enter `level` from `parent`: united over children, each child's counted
+    (`entered`), and those that come `back`; the others start from zero."""
+
+    parent: int
+    level: int
+    united: Ints
+    entered: Ints
+    back: Ints
+
+
+def sums(geometry: Geometry, distinct: Ints) -> Iterator[Visits]:
+    """Between all levels that keep the accumulated tensor, outermost first; `distinct` is |Z|."""
+    nests, tensor = geometry.nests, geometry.nests.einsum.output
+    everywhere, zeros = Sharing.everywhere(nests.level_count), distinct
+    for parent, level in itertools.pairwise(kept_levels(nests, tensor)):
+        entered = entering(geometry, tensor, level, modes(nests, level, level, None))
+        united = entering(geometry, tensor, level, modes(nests, level, parent, everywhere))
+        yield Visits(parent, level, united, entered, united - zeros)
+        zeros = entered - (united - zeros)
+
+
 def _count_output(traffic: Traffic, geometry: Geometry) -> None:
     nests, tensor = geometry.nests, geometry.nests.einsum.output
     name, kept, everywhere = tensor.name, kept_levels(nests, tensor), Sharing.everywhere(nests.level_count)
     zeros = np.full(len(nests), output_words(nests), dtype=np.int64)
-    for parent, level in itertools.pairwise(kept):
-        entered = entering(geometry, tensor, level, modes(nests, level, level, None))
-        united = entering(geometry, tensor, level, modes(nests, level, parent, everywhere))
-        refills = united - zeros
-        traffic.words[level, name, "fills"] = traffic.words[parent, name, "reads"] = refills
-        traffic.words[level, name, "drains"] = entered
-        traffic.words[parent, name, "updates"] = united
-        traffic.reductions[parent, name] = entered - united
-        traffic.delivered[parent, name] = refills
-        zeros = entered - refills
+    for visit in sums(geometry, zeros):
+        parent, level = visit.parent, visit.level
+        traffic.words[level, name, "fills"] = traffic.words[parent, name, "reads"] = visit.back
+        traffic.words[level, name, "drains"] = visit.entered
+        traffic.words[parent, name, "updates"] = visit.united
+        traffic.reductions[parent, name] = visit.entered - visit.united
+        traffic.delivered[parent, name] = visit.back
+        zeros = visit.entered - visit.back
     last, compute = kept[-1], modes(nests, nests.level_count, kept[-1], everywhere)
     updates = entering(geometry, tensor, nests.level_count, compute, every_step=True)
     traffic.words[last, name, "updates"] = updates

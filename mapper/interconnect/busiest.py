@@ -8,35 +8,24 @@ reload more than they saved. So the first and the last lanes are looked at.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 
 from mapper.counts.entering import Mode, Modes, entering
 from mapper.counts.geometry import Geometry
-from mapper.counts.instance import Path, is_first, pinned
-from mapper.counts.traffic import Sharing, kept_levels
-from mapper.interconnect.carried import AXES, Crossing
+from mapper.counts.instance import Path, instance_sums
+from mapper.counts.traffic import Sharing, modes
+from mapper.interconnect.carried import Crossing
 from mapper.interconnect.topology import Link
 from mapper.mapping.loopnest import Ints
-
-
-def paths(geometry: Geometry, level: int) -> Iterator[Path]:
-    """Links below `level` that may carry most words."""
-    nests = geometry.nests
-    sliding = {t.dimension for o in nests.einsum.operands for rank in o.ranks if len(rank) > 1 for t in rank}
-    spread = {s.dimension for s in nests.slots if s.kind != "t" and s.level <= level}
-    choices = sorted(sliding & spread & set(geometry.uneven))
-    for last in itertools.product((False, True), repeat=len(choices)):
-        yield frozenset(d for d, chosen in zip(choices, last, strict=True) if chosen)
 
 
 def busiest_words(geometry: Geometry, crossing: Crossing, sharing: Sharing, link: Link, path: Path) -> Ints:
     """Words of one direction, down for an operand and up for the accumulated tensor, per mapping."""
     output = crossing.tensor is geometry.nests.einsum.output
     shared = Sharing.everywhere(geometry.nests.level_count) if output else sharing
-    modes = _modes(geometry, crossing, shared, link, path)
-    return entering(geometry, crossing.tensor, crossing.child, modes, crossing.child == geometry.nests.level_count)
+    chosen = _modes(geometry, crossing, shared, link, path)
+    return entering(geometry, crossing.tensor, crossing.child, chosen, crossing.child == geometry.nests.level_count)
 
 
 def busiest_refills(geometry: Geometry, crossing: Crossing, link: Link, path: Path) -> Ints:
@@ -61,13 +50,8 @@ def busiest_refills(geometry: Geometry, crossing: Crossing, link: Link, path: Pa
 
 
 def instance_refills(geometry: Geometry, crossing: Crossing, path: Path) -> Ints:
-    """Of all children of the parent's instance on a path; what came back to the instance itself did not start there."""
-    nests, tensor, parent = geometry.nests, crossing.tensor, crossing.parent
-    first = entering(geometry, tensor, 0, pinned(geometry, parent, path, 0))
-    for outer, level in itertools.pairwise(k for k in kept_levels(nests, tensor) if k <= parent):
-        entered = entering(geometry, tensor, level, pinned(geometry, parent, path, level))
-        first = entered - np.where(is_first(geometry, outer, level, path), entered - first, 0)
-    return entering(geometry, tensor, crossing.child, pinned(geometry, parent, path, crossing.child)) - first
+    """Of all children of the parent's instance on a path."""
+    return instance_sums(geometry, crossing.parent, path)[crossing.tensor.name, "reads"]
 
 
 def _at_ends(geometry: Geometry, crossing: Crossing, path: Path, ends: list[tuple[int, bool]]) -> Ints:
@@ -93,13 +77,11 @@ def _pinned(geometry: Geometry, index: int, level: int, link: Link) -> bool:
 
 
 def _modes(geometry: Geometry, crossing: Crossing, sharing: Sharing, link: Link, path: Path) -> Modes:
-    out = []
-    for index, slot in enumerate(geometry.nests.slots):
-        if slot.kind == "t" or slot.level >= crossing.child:
-            out.append(Mode.TILE)
-        elif _pinned(geometry, index, crossing.level, link):
+    nests, out = geometry.nests, []
+    shared = modes(nests, crossing.child, crossing.level, sharing)
+    for index, (slot, mode) in enumerate(zip(nests.slots, shared, strict=True)):
+        if _pinned(geometry, index, crossing.level, link):
             out.append(Mode.LAST if slot.dimension in path else Mode.FIRST)
         else:
-            shared = sharing.multicast[slot.level][AXES.index(slot.kind)]
-            out.append(Mode.UNION if shared else Mode.SEPARATE)
+            out.append(mode)
     return tuple(out)

@@ -10,7 +10,6 @@ lane `j` or beyond lacks it, so the sum over words of the furthest lane is a sum
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from mapper.counts.entering import Mode, Modes, entering
 from mapper.counts.geometry import Geometry
-from mapper.counts.traffic import Sharing, kept_levels
+from mapper.counts.traffic import Sharing, kept_levels, modes, sums
 from mapper.mapping.loopnest import Ints
 from mapper.workload.einsum import Tensor
 
@@ -129,26 +128,16 @@ def refills(geometry: Geometry, crossing: Crossing) -> Ints:
     """Words of the accumulated tensor that come back to tiles of the child: all but the first visit of each."""
     if crossing.child == geometry.nests.level_count:
         return geometry.ones * 0
-    nests, tensor = geometry.nests, crossing.tensor
-    everywhere = Sharing.everywhere(nests.level_count)
-    kept = kept_levels(nests, tensor)
-    first = entering(geometry, tensor, 0, (Mode.TILE,) * len(nests.slots))
-    back = geometry.ones * 0
-    for parent, level in itertools.pairwise(kept):
-        united = entering(geometry, tensor, level, modes_of(geometry, parent, level, everywhere, None))
-        entered = entering(geometry, tensor, level, modes_of(geometry, level, level, everywhere, None))
-        back = united - first
-        if level == crossing.child:
-            return back
-        first = entered - back
-    return back
+    whole = (Mode.TILE,) * len(geometry.nests.slots)
+    visits = sums(geometry, entering(geometry, crossing.tensor, 0, whole))
+    return next(visit.back for visit in visits if visit.level == crossing.child)
 
 
 def _carried(geometry: Geometry, crossing: Crossing, sharing: Sharing) -> Carried:
     def count(x: Mode | None, y: Mode | None) -> Count:
-        modes = modes_of(geometry, crossing.level, crossing.child, sharing, (x, y))
+        chosen = modes_of(geometry, crossing, sharing, (x, y))
         every_step = crossing.child == geometry.nests.level_count
-        return lambda g: entering(g, crossing.tensor, crossing.child, modes, every_step)
+        return lambda g: entering(g, crossing.tensor, crossing.child, chosen, every_step)
 
     sent, rows = count(None, None), count(None, Mode.SEPARATE)
     columns, each = count(Mode.SEPARATE, None), count(Mode.SEPARATE, Mode.SEPARATE)
@@ -174,26 +163,19 @@ def _carried(geometry: Geometry, crossing: Crossing, sharing: Sharing) -> Carrie
 
 def modes_of(
     geometry: Geometry,
-    level: int,
-    child: int,
+    crossing: Crossing,
     sharing: Sharing,
-    axes: tuple[Mode | None, Mode | None] | None,
+    axes: tuple[Mode | None, Mode | None],
     above: Mode = Mode.SEPARATE,
 ) -> Modes:
-    """Modes of the spatial slots for words that enter `child`: lanes above `level` are counted one by one (or as
-    `above` says), those from it down as the hardware shares them; `axes` says otherwise for those of `level` itself."""
-    out = []
-    for slot in geometry.nests.slots:
-        if slot.kind == "t" or slot.level >= child:
-            out.append(Mode.TILE)
-            continue
-        place = AXES.index(slot.kind)
-        if slot.level < level:
-            out.append(above)
+    """Modes of the spatial slots for words that enter the child: as the hardware shares them, but lanes above the level
+    as `above` says, and those of the level as `axes` do."""
+    level, out = crossing.level, []
+    for slot, mode in zip(geometry.nests.slots, modes(geometry.nests, crossing.child, level, sharing), strict=True):
+        if slot.kind == "t" or slot.level > level:
+            out.append(mode)
         else:
-            chosen = axes[place] if axes is not None and slot.level == level else None
-            shared = Mode.UNION if sharing.multicast[slot.level][place] else Mode.SEPARATE
-            out.append(chosen or shared)
+            out.append(above if slot.level < level else axes[AXES.index(slot.kind)] or mode)
     return tuple(out)
 
 

@@ -192,5 +192,5 @@ def _count(flow: Flow, links: Links, geometry: Geometry) -> Ints:
         return instance_refills(geometry, crossing, frozenset()) if one else refills(geometry, crossing)
     x, y = (Mode.SEPARATE if links.at(kind) is At.LANE else None for kind in AXES)
     above = Mode.FIRST if flow.first else Mode.SEPARATE
-    modes = modes_of(geometry, crossing.level, crossing.child, flow.shared, (x, y), above)
+    modes = modes_of(geometry, crossing, flow.shared, (x, y), above)
     return entering(geometry, crossing.tensor, crossing.child, modes, to_compute)

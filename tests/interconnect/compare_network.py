@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from mapper.counts.geometry import Geometry, groups
+from mapper.counts.instance import paths
 from mapper.counts.traffic import Sharing
-from mapper.interconnect.busiest import busiest_refills, busiest_words, paths
+from mapper.interconnect.busiest import busiest_refills, busiest_words
 from mapper.interconnect.carried import Carried, Crossing, crossings, downward, returned, upward
 from mapper.interconnect.topology import Link, carriers, topologies
 from tests.interconnect.oracle_network import Flow, Key, run
