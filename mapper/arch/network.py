@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Amount = TypeVar("Amount", float, NDArray[np.float64])
 
 SUFFIX = "_network"
 """The network below a level is a component of its own, named after the level."""
@@ -35,6 +41,6 @@ class Network:
     wire_um2_per_bit_mm: float | None = None
     switch_um2: float | None = None
 
-    def picojoules(self, hops: float, tiles: float) -> float:
+    def picojoules(self, hops: Amount, tiles: Amount) -> Amount:
         """Of a bit that passes so many switches and so many tiles of wire."""
-        return hops * self.switch_pj_per_bit + tiles * self.tile_mm * self.wire_pj_per_bit_mm
+        return hops * self.switch_pj_per_bit + tiles * (self.tile_mm * self.wire_pj_per_bit_mm)

@@ -64,10 +64,8 @@ class Evaluations:
 def evaluate_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> Evaluations:
     """Evaluate every mapping; all rows must have the same uneven spatial slots (see `counts.geometry.groups`)."""
     check_bits(nests, accelerator)
-    geometry = Geometry(nests)
-    precision = Precision(geometry, accelerator)
-    moves = moves_of(nests.einsum, accelerator, sparsity, nests.keeps)
-    paths = Networks(precision, moves, sharing_of(accelerator))
+    paths = networks_of(nests, accelerator, sparsity)
+    geometry, precision, moves = paths.geometry, paths.precision, paths.moves
     traffic = count_group(geometry, paths.sharing)
     waits = waiting(geometry, moves)
     bounds = cycles_by_bound(paths, waits.cycles)
@@ -79,6 +77,12 @@ def evaluate_nests(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = 
     energy = total(charge.energy_pj for charge in charged.values())
     costs = Costs(cycles, energy, fits(precision, held))
     return Evaluations(nests, accelerator, traffic, tiles, held, bounds, charged, costs, moves, waits)
+
+
+def networks_of(nests: Nests, accelerator: Accelerator, sparsity: Sparsity = DENSE) -> Networks:
+    """The networks under every mapping, rows as in `evaluate_nests`."""
+    precision = Precision(Geometry(nests), accelerator)
+    return Networks(precision, moves_of(nests.einsum, accelerator, sparsity, nests.keeps), sharing_of(accelerator))
 
 
 @lru_cache(maxsize=256)

@@ -91,7 +91,7 @@ class Networks:
                 topology = topologies(level.fanout)[name]
                 hops = np.where(rows, topology.hops.of(carried), hops)
                 tiles = np.where(rows, topology.tiles.of(carried), tiles)
-        driven = hops * network.switch_pj_per_bit + tiles * (network.tile_mm * network.wire_pj_per_bit_mm)
+        driven = network.picojoules(hops, tiles)
         words, sent = (moved.astype(np.float64) for moved in self.moved(crossing, action, carried.all))
         bits = self.word_bits(crossing, action)
         return Stream(level.name, crossing, action, carried, words, sent, hops * bits, driven * bits)

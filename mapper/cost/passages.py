@@ -46,17 +46,24 @@ class Passage:
         return sum(way.energy_pj for way in self.ways)
 
 
-def passages(geometry: Geometry, paths: Networks) -> Iterator[Passage]:
+def used_lanes(geometry: Geometry, level: int) -> tuple[int, int]:
+    """Columns and rows below a level that loops of the first mapping are spread over."""
+    x, y = (prod(int(geometry.factors[i, 0]) for i in slots_of(geometry, level, kind)) for kind in "xy")
+    return x, y
+
+
+def passages(paths: Networks) -> Iterator[Passage]:
     """Of the first mapping, outermost level first, tensors in the einsum's order."""
+    geometry = paths.geometry
     streams: dict[tuple[str, str], list[Stream]] = {}
     for stream in paths.streams():
         streams.setdefault((stream.level, stream.crossing.tensor.name), []).append(stream)
     for index, level in enumerate(paths.accelerator.levels):
-        used = [prod(int(geometry.factors[i, 0]) for i in slots_of(geometry, index, kind)) for kind in "xy"]
+        used = used_lanes(geometry, index)
         if max(used) == 1:
             continue
         network = level.fanout.network
-        longest = None if network is None else longest_path(network.topology, level.fanout, (used[0], used[1]))
+        longest = None if network is None else longest_path(network.topology, level.fanout, used)
         for crossing in crossings(geometry, index):
             name = crossing.tensor.name
             ways = tuple(map(_way, streams.get((level.name, name), [])))

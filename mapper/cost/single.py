@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mapper.arch.accelerator import Accelerator
-from mapper.cost.batch import Evaluations, evaluate_nests, moves_of
+from mapper.cost.batch import Evaluations, evaluate_nests, networks_of
 from mapper.cost.energy import total
 from mapper.cost.filling import fill_drain_cycles
 from mapper.cost.latency import sharing_of
-from mapper.cost.network import Networks
 from mapper.cost.passages import Passage, passages
-from mapper.cost.precision import Precision
 from mapper.counts.geometry import Geometry
 from mapper.counts.multicast import max_multicast
 from mapper.mapping.loopnest import LoopNest, Nests
@@ -104,10 +102,7 @@ class Evaluation:
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
         """How tensors pass the fan-outs; found when asked for."""
-        nests = self.nests.without_unit_slots()
-        precision = Precision(Geometry(nests), self.accelerator)
-        moves = moves_of(nests.einsum, self.accelerator, self.sparsity, nests.keeps)
-        return tuple(passages(precision.geometry, Networks(precision, moves, sharing_of(self.accelerator))))
+        return tuple(passages(networks_of(self.nests.without_unit_slots(), self.accelerator, self.sparsity)))
 
     @cached_property
     def energy_pj(self) -> float:
@@ -208,11 +203,11 @@ def _imbalance(found: Evaluations) -> Imbalance | None:
 
 def _items(found: Evaluations) -> Iterable[Item]:
     for (component, tensor, action), charge in found.charges.items():
-        count, bits = _number(charge.count[0]), _number(charge.bits[0])
+        count, bits = number(charge.count[0]), number(charge.bits[0])
         yield Item(component, tensor, action, count, bits, float(charge.energy_pj[0]))
 
 
-def _number(value: np.integer | np.floating) -> int | float:
+def number(value: float | np.integer | np.floating) -> int | float:
     """A whole number as an integer."""
     return int(value) if float(value).is_integer() else float(value)
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from mapper.arch import Accelerator, Level
 from mapper.arch.network import TOPOLOGIES, Network
 from mapper.cost import Evaluation
-from mapper.cost.batch import moves_of
-from mapper.cost.latency import sharing_of
+from mapper.cost.batch import networks_of
 from mapper.cost.network import COLLECTED, RETURNED, Networks, Stream
+from mapper.cost.passages import used_lanes
 from mapper.cost.precision import Precision
+from mapper.cost.single import number
 from mapper.counts.geometry import Geometry
 from mapper.errors import InputError, did_you_mean, expect
-from mapper.interconnect.carried import Crossing, slots_of
+from mapper.interconnect.carried import Crossing
 from mapper.interconnect.degree import largest_group
 from mapper.interconnect.graph import Load, network_graph
 from mapper.interconnect.links import LINKS, Flow, link_words
@@ -107,9 +108,7 @@ class NetworkView:
     @property
     def used(self) -> tuple[int, int]:
         """Columns and rows that loops are spread over."""
-        slots = (slots_of(self._geometry, self.level, kind) for kind in "xy")
-        columns, rows = (math.prod(int(self._geometry.factors[i, 0]) for i in axis) for axis in slots)
-        return columns, rows
+        return used_lanes(self._geometry, self.level)
 
     @property
     def instances(self) -> int:
@@ -130,18 +129,18 @@ class NetworkView:
         sent, each = int(stream.carried.all[0]), int(stream.carried.each[0])
         share, bits = self._word(stream.crossing, stream.action)
         carrier, flow = self._carrier(stream.crossing), self._flow(stream)
-        most = _number(bits * max(int(link_words(flow, links).max()) for links in LINKS[carrier]))
+        most = number(bits * max(int(link_words(flow, links).max()) for links in LINKS[carrier]))
         rate = self.network.link_bits_per_cycle
         return Travel(
             tensor=stream.crossing.tensor.name,
             action=stream.action,
             pattern=pattern_of(self._geometry, self.level, stream.crossing.tensor),
-            words=_number(float(stream.words[0])),
-            pairs=_number(each * share),
+            words=number(float(stream.words[0])),
+            pairs=number(each * share),
             degree_mean=each / sent if sent else 0.0,
             degree_max=self._degree(stream),
-            bits=_number(float(stream.bits[0])),
-            bit_hops=_number(float(stream.bit_hops[0])),
+            bits=number(float(stream.bits[0])),
+            bit_hops=number(float(stream.bit_hops[0])),
             energy_pj=float(stream.energy_pj[0]) if self.priced else None,
             link=topologies(self._level.fanout)[carrier].link.name,
             link_bits=most,
@@ -233,11 +232,7 @@ def network_view(evaluation: Evaluation, level: str | None = None, topology: str
     network = given or Network(str(topology), 0.0, 0.0, 0.0, "none")
     network = replace(network, topology=topology or network.topology)
     nests = evaluation.nests.without_unit_slots()
-    paths = Networks(
-        Precision(Geometry(nests), _only(accelerator, index, network)),
-        moves_of(nests.einsum, accelerator, evaluation.sparsity, nests.keeps),
-        sharing_of(accelerator),
-    )
+    paths = networks_of(nests, _only(accelerator, index, network), evaluation.sparsity)
     return NetworkView(evaluation, index, network, given is not None, paths)
 
 
@@ -283,8 +278,3 @@ def _only(accelerator: Accelerator, index: int, network: Network) -> Accelerator
             yield replace(level, fanout=replace(level.fanout, network=network if place == index else None))
 
     return replace(accelerator, levels=tuple(levels()))
-
-
-def _number(value: float) -> int | float:
-    """A whole number as an integer."""
-    return int(value) if float(value).is_integer() else float(value)

@@ -6,6 +6,7 @@ at each child that takes it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from mapper.arch.accelerator import Accelerator
@@ -29,6 +30,8 @@ from mapper.search.ways import Ways
 from mapper.sparsity.zeros import DENSE, Sparsity
 from mapper.workload.einsum import Einsum
 
+Weights = defaultdict[Key, float | Floats]
+
 
 def bound_forms(
     einsum: Einsum, accelerator: Accelerator, keeps: Keeps, sparsity: Sparsity = DENSE, ways: Ways | None = None
@@ -41,7 +44,8 @@ def bound_forms(
     ports = port_forms(einsum, accelerator, keeps, sparsity)
     if ways is None or not networks(accelerator):
         return energy, *ports
-    widths, weights = Widths(einsum, accelerator, keeps, sparsity), dict(energy.weights)
+    weights: Weights
+    widths, weights = Widths(einsum, accelerator, keeps, sparsity), defaultdict(float, energy.weights)
     chip = priced(accelerator)
     constant = energy.constant + _energy(einsum, chip, keeps, widths, weights, ways)
     constant = constant + _returned(einsum, chip, keeps, widths, weights, ways)
@@ -53,7 +57,7 @@ def _energy(
     accelerator: Accelerator,
     keeps: Keeps,
     widths: Widths,
-    weights: dict[Key, float | Floats],
+    weights: Weights,
     ways: Ways,
 ) -> float | Floats:
     """Add picojoules per word to `weights`; returns those of words that are always as many."""
@@ -66,14 +70,14 @@ def _energy(
             # Children of further levels are not counted: a word arrives at one child or more.
             alone = flow.parent == index and flow.level == index + 1
             sent = ways.picojoules(flow.tensor, index, network, alone)
-            weights[flow, Side.served] = weights.get((flow, Side.served), 0.0) + bits * sent
+            weights[flow, Side.served] = weights[flow, Side.served] + bits * sent
             each = topologies(level.fanout).get(network.topology)
             if alone and each is not None:
                 arriving = bits * network.picojoules(each.hops.each, each.tiles.each)
                 if flow.level == widths.levels:
                     constant += arriving * einsum.points
                 else:
-                    weights[flow, Side.entered] = weights.get((flow, Side.entered), 0.0) + arriving
+                    weights[flow, Side.entered] = weights[flow, Side.entered] + arriving
     return constant
 
 
@@ -82,7 +86,7 @@ def _returned(
     accelerator: Accelerator,
     keeps: Keeps,
     widths: Widths,
-    weights: dict[Key, float | Floats],
+    weights: Weights,
     ways: Ways,
 ) -> float | Floats:
     """The same of partial sums that come back: `served - z(parent)` (see `forms`), where z of a parent is |Z| plus
@@ -96,9 +100,9 @@ def _returned(
         if passed:
             constant = constant - output_words(einsum) * each
             for mine in (flow, *above):
-                weights[mine, Side.served] = weights.get((mine, Side.served), 0.0) + each
+                weights[mine, Side.served] = weights[mine, Side.served] + each
             for outer in above:
-                weights[outer, Side.entered] = weights.get((outer, Side.entered), 0.0) - each
+                weights[outer, Side.entered] = weights[outer, Side.entered] - each
         above.append(flow)
     return constant
 

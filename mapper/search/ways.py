@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 
 from mapper.arch.network import Network
 from mapper.cost.energy import Floats
-from mapper.interconnect.topology import topologies
+from mapper.interconnect.topology import Topology, topologies
+from mapper.search.groups import sliding_places
 from mapper.search.lanes import Lanes, Spread
 from mapper.search.space import Mapspace
 from mapper.workload.einsum import Tensor
+
+Sizes = dict[str, Floats]
+"""Of each axis, per choice."""
 
 
 @dataclass(frozen=True)
@@ -45,39 +49,22 @@ class Ways:
             for column, place in enumerate(spread.places)
         }
         _, self.which = lanes.classes
-        self._looped = list(lanes.spreads)
+        self._looped = tuple(lanes.spreads)
 
     def picojoules(self, tensor: Tensor, level: int, network: Network, alone: bool) -> Floats:
         """Per bit sent through the network below `level`, per class: at least. `alone`: what children take is counted
         apart."""
         fanout = self.space.accelerator.levels[level].fanout
-        every = topologies(fanout)
         output = tensor is self.space.einsum.output
         shares = {kind: output or fanout.axis(kind).multicast for kind in "xy"}
-        far = {kind: self._far(tensor, level, kind, shares[kind]) for kind in "xy"}
+        far = {kind: self._far(tensor, level, kind, "last" if shares[kind] else "own") for kind in "xy"}
         spread = {kind: self._shared(tensor, level, kind, shares[kind]) for kind in "xy"}
-        if network.topology == "bus":
-            energy = self._bus(tensor, level, network, spread)
-        elif network.topology == "mesh":
-            energy = (1 + far["x"] + spread["x"] * far["y"]) * network.picojoules(1, 1)
-        else:
-            hops, tiles = every[network.topology].hops, every[network.topology].tiles
-            energy = network.picojoules(hops.all, tiles.all) + spread["y"] * network.picojoules(hops.rows, tiles.rows)
-            if not alone:
-                energy = energy + spread["x"] * spread["y"] * network.picojoules(hops.each, tiles.each)
-        return self._by_class(energy)
+        return self._by_class(self._price(tensor, level, network, spread, far, alone))
 
     def back(self, tensor: Tensor, level: int, network: Network) -> Floats:
         """Per bit of a partial sum that comes back to the first child of its group, per class: at least."""
-        ones = np.ones(len(self.which))
-        if network.topology == "bus":
-            return self._by_class(self._bus(tensor, level, network, {"x": ones, "y": ones}))
-        if network.topology == "mesh":
-            far = self._own(tensor, level, "x") + self._own(tensor, level, "y")
-            return self._by_class((1 + far) * network.picojoules(1, 1))
-        way = topologies(self.space.accelerator.levels[level].fanout)[network.topology]
-        total = (w.all + w.rows + w.columns + w.each for w in (way.hops, way.tiles))
-        return self._by_class(ones * network.picojoules(*total))
+        far = {kind: self._far(tensor, level, kind, None) for kind in "xy"}
+        return self._by_class(self._price(tensor, level, network, self._one, far, False))
 
     def _by_class(self, energy: Floats) -> Floats:
         """The least of interchangeable choices."""
@@ -85,17 +72,24 @@ class Ways:
         np.minimum.at(out, self.which, energy)
         return out
 
-    def _bus(self, tensor: Tensor, level: int, network: Network, spread: dict[str, Floats]) -> Floats:
+    @property
+    def _one(self) -> Sizes:
+        """One lane of each axis."""
+        return dict.fromkeys("xy", np.ones(len(self.which)))
+
+    def _price(self, tensor: Tensor, level: int, network: Network, spread: Sizes, far: Sizes, alone: bool) -> Floats:
+        """Per choice. A word takes `spread` lanes of each axis, `far` the furthest of them."""
         every = topologies(self.space.accelerator.levels[level].fanout)
-        prices = {
-            name: network.picojoules(*(w.all + w.rows + w.columns for w in (every[name].hops, every[name].tiles)))
-            for name in ("row bus", "column bus", "unicast bus")
-        }
+        if network.topology != "bus":
+            return _along(every[network.topology], network, spread, far, alone)
+        row, column, unicast = (
+            _along(every[f"{name} bus"], network, spread, far, alone) for name in ("row", "column", "unicast")
+        )
+        one_row = _along(every["row bus"], network, self._one, far, alone)
         shared = {kind: self._spread_apart(tensor, level, kind) for kind in "xy"}
         # On a diagonal words go over row buses, else alone: the cheaper of the two.
-        neither = np.full(len(self.which), min(prices["row bus"], prices["unicast bus"]))
-        columns = np.where(shared["y"], np.minimum(spread["x"] * prices["column bus"], prices["row bus"]), neither)
-        return np.where(shared["x"], spread["y"] * prices["row bus"], columns)
+        neither = np.minimum(one_row, unicast)
+        return np.where(shared["x"], row, np.where(shared["y"], np.minimum(column, one_row), neither))
 
     def _spread_apart(self, tensor: Tensor, level: int, kind: str) -> NDArray[np.bool_]:
         """Choices with lanes of a dimension that does not index the tensor."""
@@ -125,29 +119,27 @@ class Ways:
                 out = out * means.lanes
         return out
 
-    def _far(self, tensor: Tensor, level: int, kind: str, shares: bool) -> Floats:
-        """The furthest lane of an axis that takes one word."""
+    def _far(self, tensor: Tensor, level: int, kind: str, others: str | None) -> Floats:
+        """The furthest lane of an axis that takes one word; in dimensions that do not index the tensor the one that
+        `others` names of `Means`, or the first."""
+        sliding = {t.dimension for place in sliding_places(tensor, self._looped) for t in tensor.ranks[place]}
         out, stride = np.zeros(len(self.which)), np.ones(len(self.which))
         for d, lanes, means in reversed(self._on(level, kind)):
-            if d not in tensor.dimensions:
-                out = out + stride * (means.last if shares else means.own)
-            elif not self._slides(tensor, d):
-                out = out + stride * means.own
+            lane = "own" if d in tensor.dimensions else others
+            if lane is not None and d not in sliding:
+                out = out + stride * getattr(means, lane)
             stride = stride * lanes
         return out
 
-    def _own(self, tensor: Tensor, level: int, kind: str) -> Floats:
-        """The lane of an axis that a word of the accumulated tensor belongs to, in its first reducing lane."""
-        out, stride = np.zeros(len(self.which)), np.ones(len(self.which))
-        for d, lanes, means in reversed(self._on(level, kind)):
-            if d in tensor.dimensions:
-                out = out + stride * means.own
-            stride = stride * lanes
-        return out
 
-    def _slides(self, tensor: Tensor, dimension: str) -> bool:
-        rank = next(r for r in tensor.ranks if any(t.dimension == dimension for t in r))
-        return sum(t.dimension in self._looped for t in rank) > 1
+def _along(topology: Topology, network: Network, spread: Sizes, far: Sizes, alone: bool) -> Floats:
+    each = 0.0 if alone else spread["x"] * spread["y"]
+    beyond = far["x"] + spread["x"] * far["y"]
+    hops, tiles = (
+        w.all + w.rows * spread["y"] + w.columns * spread["x"] + w.each * each + w.far * beyond
+        for w in (topology.hops, topology.tiles)
+    )
+    return network.picojoules(hops, tiles)
 
 
 def _means(space: Mapspace, dimension: str, spread: Spread, chains: NDArray[np.int64], column: int) -> Means:
