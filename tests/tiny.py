@@ -9,6 +9,9 @@ from mapper.mapping import parse_partitionings
 from mapper.runs import Plan
 from mapper.workload import Phase, load_network
 
+USUAL = ("net.yaml", "--arch", "toy.yaml", "--batch", "2", "--phase", "fw", "--partition", "KN,CN", "--top", "2")
+"""Arguments of a small search; options given after it count."""
+
 ARCH = """\
 name: toy
 bits: {default: 16}

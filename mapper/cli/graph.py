@@ -9,7 +9,7 @@ import click
 
 from mapper.cli import options
 from mapper.cli.chosen import Asked, chosen_mapping, mapping_options
-from mapper.cli.target import check_target, write_target
+from mapper.cli.target import check_folder_of, check_target, write_target
 from mapper.cli.zeros import zeros_options
 from mapper.errors import InfeasibleError
 
@@ -55,6 +55,7 @@ def command(level: str | None, topology: str | None, output: Path | None, force:
     """
     if output is not None:
         check_target(output, ENDINGS, force, "-o")
+        check_folder_of(output, "-o")
     chosen = chosen_mapping(Asked(**asked))
     from mapper.report.network_view import network_view
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,7 @@ import click
 
 from mapper.arch.zeros import BALANCES
 from mapper.cli import options
-from mapper.errors import InputError
+from mapper.cli.target import check_target, whole_file
 
 if TYPE_CHECKING:
     from mapper.sparsity.masks import Masks
@@ -92,7 +90,7 @@ def stats(
     from mapper.sparsity.stats import masks_stats
 
     if figure is not None:
-        _check_target(figure, FIGURES, force, "--figure")
+        check_target(figure, FIGURES, force, "--figure")
     loaded, masks = _load(file, network, axes, threshold, snapshot, partial)
     found = masks_stats(loaded, masks, balance)
     title = f"{loaded.name}: masks of {masks.path}"
@@ -100,7 +98,7 @@ def stats(
     if figure is not None:
         from mapper.report.masks_figure import draw
 
-        with _whole_file(figure) as path:
+        with whole_file(figure) as path:
             path.write_bytes(draw(found, title, figure.suffix.lower().removeprefix(".")))
         click.echo(f"written: {figure}", err=True)
 
@@ -144,7 +142,7 @@ def make(
     from mapper.workload.network import load_workload
 
     recipe = Recipe(pattern.strip().lower(), one_density(density, sparsity), dispersion, clump, seed)
-    _check_target(output, (".npz",), force, "--output")
+    check_target(output, (".npz",), force, "--output")
     workload = load_workload(network)
     nonzeros = weights = 0
 
@@ -154,7 +152,7 @@ def make(
             nonzeros, weights = nonzeros + int(mask.sum()), weights + mask.size
             yield name, mask
 
-    with _whole_file(output) as path:
+    with whole_file(output) as path:
         write_npz(counted(), path)
     click.echo(f"written: {output}, {weights:,} weights, density {nonzeros / weights:.4g}")
     click.echo(f"next: mapper masks stats {output} --network {network}")
@@ -232,26 +230,3 @@ def _cell(value: object) -> str | int | None:
     if isinstance(value, float):
         return f"{value:.3g}"
     return value if isinstance(value, int) or value is None else str(value)
-
-
-def _check_target(path: Path, endings: Sequence[str], force: bool, option: str) -> None:
-    """Refuse a file of another ending, or one that exists, before any work."""
-    if path.suffix.lower() not in endings:
-        raise InputError(f"'{path}' does not end in {', '.join(endings)}", option, f"{path.stem}{endings[0]}")
-    if path.is_dir():
-        raise InputError("is a folder", str(path), "name a file in it")
-    if path.exists() and not force:
-        raise InputError("the file exists", str(path), f"--force overwrites it, {option} writes elsewhere")
-
-
-@contextmanager
-def _whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` that takes its place when all is written, and goes when something fails."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", str(path)) from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mapper.errors import InputError
 from mapper.interconnect.exchange import PE, Exchange
 from mapper.interconnect.reach import Destination, destinations
-from mapper.report.masks_figure import BLUE, GREY, ORANGE
+from mapper.report.figure_file import BLUE, GREY, ORANGE, saved, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,29 +51,15 @@ def draw(panels: Sequence[Panel], working_set: int = 0, form: str = "png") -> by
     Squares are PEs, the first row on top. Of the words of the tensor those are followed that go to most PEs after
     balancing, the first of them. Raises `InputError` without matplotlib, or where there is no such working set.
     """
-    if find_spec("matplotlib") is None:
-        raise InputError("figures need matplotlib", hint="pip install 'mapper[plot]'")
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     tall = max(one.exchange.rows / one.exchange.columns for one in panels)
-    # A fixed salt and no date: the same exchange gives the same file.
-    with rc_context({"font.size": 7, "svg.hashsalt": "mapper"}):
+    with styled():
+        from matplotlib.figure import Figure
+
         figure = Figure((WIDTH_IN, AROUND_IN + tall * WIDTH_IN / len(panels)), layout="constrained")
         for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             _panel(axes, panel, working_set)
         _legend(figure)
-        out = io.BytesIO()
-        figure.savefig(out, format=form, dpi=DPI, metadata=_UNDATED[form])
-    return out.getvalue()
-
-
-_UNDATED: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-}
-"""Metadata that would differ from day to day, left out."""
+        return saved(figure, form, DPI)
 
 
 def _panel(axes: Axes, panel: Panel, working_set: int) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mapper.errors import InputError
+from mapper.report.figure_file import BLUE, GREY, ORANGE, saved, styled
 from mapper.sparsity.stats import LayerStats
 
 if TYPE_CHECKING:
@@ -20,38 +18,22 @@ WIDTH_IN = 7.2
 ROW_IN, AROUND_IN = 0.155, 1.15
 """Height of a layer, and of everything else."""
 DPI = 200
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8c8c8c"
-"""Okabe and Ito's colours, told apart by every kind of colour vision."""
 _LABEL = 26
 """Characters of a layer's name that fit beside its bar."""
 
 
 def draw(stats: Sequence[LayerStats], title: str, form: str = "png") -> bytes:
     """The figure as `png`, `svg` or `pdf`. Raises `InputError` without matplotlib."""
-    if find_spec("matplotlib") is None:
-        raise InputError("figures need matplotlib", where="--figure", hint="pip install 'mapper[plot]'")
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+    with styled("--figure", axes__spines__top=False, axes__spines__right=False):
+        from matplotlib.figure import Figure
 
-    # A fixed salt and no date: the same masks give the same file.
-    with rc_context({"font.size": 7, "svg.hashsalt": "mapper", "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure((WIDTH_IN, AROUND_IN + ROW_IN * max(len(stats), 3)), layout="constrained")
         left, right = figure.subplots(1, 2, sharex=True, sharey=True)
         _densities(left, stats)
         _filters(right, stats)
         left.set_xlim(0, 1.05 * (max(float(one.filters.max()) for one in stats) or 1.0))
         figure.suptitle(title, fontsize=8, wrap=True)
-        out = io.BytesIO()
-        figure.savefig(out, format=form, dpi=DPI, metadata=_UNDATED[form])
-    return out.getvalue()
-
-
-_UNDATED: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-}
-"""Metadata that would differ from day to day, left out."""
+        return saved(figure, form, DPI)
 
 
 def _densities(axes: Axes, stats: Sequence[LayerStats]) -> None:

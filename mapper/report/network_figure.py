@@ -6,17 +6,15 @@ words, on one scale for all panels.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from mapper.cost.network import COLLECTED, RETURNED
-from mapper.errors import InputError
 from mapper.report import units
+from mapper.report.figure_file import BLUE, GREY, ORANGE, saved, styled
 from mapper.report.network_lines import Line, Plan, feeding, lines
 from mapper.report.network_text import facts, moving
 from mapper.report.network_view import NetworkView, Travel
@@ -31,7 +29,7 @@ WIDTH_IN = 7.0
 AROUND_IN, CAPTION_IN = 0.75, 0.5
 """Heights of title and legend, and of what stands around each array."""
 DPI = 300
-GREY, PALE, DARK = "#8c8c8c", "#dedede", "#4d4d4d"
+PALE, DARK = "#dedede", "#4d4d4d"
 PE = 0.5
 """Side of a PE, in lanes."""
 WIDEST_PT, AWAY_PT = 2.8, 10.0
@@ -59,8 +57,8 @@ class Style:
 
 
 STYLES = (
-    Style("#0072B2"),
-    Style("#D55E00", (2.5, 0.8)),
+    Style(BLUE),
+    Style(ORANGE, (2.5, 0.8)),
     Style("#000000", (1.0, 0.6)),
     Style("#CC79A7", (3.0, 0.6, 0.8, 0.6)),
 )
@@ -69,23 +67,8 @@ STYLES = (
 
 def draw(view: NetworkView, title: str, form: str = "png") -> bytes:
     """The figure as `png`, `svg` or `pdf`. Raises `InputError` without matplotlib."""
-    if find_spec("matplotlib") is None:
-        raise InputError("figures need matplotlib", where="-o", hint="pip install 'mapper[plot]'")
-    from matplotlib import rc_context
-
-    # A fixed salt and no date: the same mapping gives the same file.
-    with rc_context({"font.size": 7, "svg.hashsalt": "mapper", "lines.scale_dashes": False}):
-        out = io.BytesIO()
-        _figure(view, title).savefig(out, format=form, dpi=DPI, metadata=_UNDATED[form])
-    return out.getvalue()
-
-
-_UNDATED: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-}
-"""Metadata that would differ from day to day, left out."""
+    with styled("-o", lines__scale_dashes=False):
+        return saved(_figure(view, title), form, DPI)
 
 
 def _figure(view: NetworkView, title: str) -> Figure:

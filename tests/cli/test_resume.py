@@ -11,31 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from mapper.cli.main import cli
 from mapper.cli.search import STORE
 from mapper.runs import executor
 from mapper.runs import store as store_module
 from mapper.search.solve import Problem, Solution, solve
-from tests import tiny
 from tests.runs import killed
+from tests.tiny import USUAL
 
 Search = Callable[..., Result]
-
-USUAL = ("net.yaml", "--arch", "toy.yaml", "--batch", "2", "--phase", "fw", "--partition", "KN,CN", "--top", "2")
-
-
-@pytest.fixture
-def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
-    """Run `mapper search` on one process in a folder with the tiny files."""
-    monkeypatch.chdir(tmp_path)
-    tiny.write(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(cli, ["search", "-j", "1", *arguments], prog_name="mapper")
-
-    return run
 
 
 @pytest.fixture

@@ -12,31 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from mapper.cli.main import cli
 from mapper.runs import executor
 from mapper.search.solve import Problem, Solution, solve
 from tests import tiny
+from tests.tiny import USUAL
 
 Search = Callable[..., Result]
 
 TABLES = ("mappings.csv", "breakdown.csv", "totals.csv")
-
-USUAL = ("net.yaml", "--arch", "toy.yaml", "--batch", "2", "--phase", "fw", "--partition", "KN,CN", "--top", "2")
-"""A small search; options given after it count."""
-
-
-@pytest.fixture
-def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
-    """Run `mapper search` on one process in a folder with the tiny files."""
-    monkeypatch.chdir(tmp_path)
-    tiny.write(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(cli, ["search", "-j", "1", *arguments], prog_name="mapper")
-
-    return run
 
 
 @pytest.fixture
