@@ -8,7 +8,6 @@ after. Writes both as CSV, with a figure of one working set. `docs/interconnect.
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,8 @@ import click
 
 import mapper
 from mapper.errors import MapperError
+from mapper.report.formats import Table, to_csv
+from mapper.report.layout import table
 
 if TYPE_CHECKING:
     from mapper.cost import Evaluation
@@ -91,15 +92,13 @@ def columns(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def table(title: str, rows: list[Row]) -> str:
+def printed(title: str, rows: list[Row]) -> str:
     """Aligned columns."""
     if not rows:
         return f"\n{title}: none"
     names = columns(rows)
-    texts = [names, *([shown(row.get(name, "-")) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    lines = ("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in texts)
-    return "\n".join((f"\n{title}\n", *(line.rstrip() for line in lines)))
+    lines = table(names, ([shown(row[name]) if name in row else None for name in names] for row in rows))
+    return "\n".join((f"\n{title}", *lines))
 
 
 def shown(value: object) -> str:
@@ -136,11 +135,9 @@ def main(layer: str, output: Path) -> None:
         ("flows", f"How tensors of {layer} pass the array", flows),
         ("exchange", "Rows and columns of a word before and after balancing; words and room against before", exchanges),
     ):
-        click.echo(table(title, rows))
-        with (output / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, columns(rows))
-            writer.writeheader()
-            writer.writerows(rows)
+        click.echo(printed(title, rows))
+        full = tuple({column: row.get(column) for column in columns(rows)} for row in rows)
+        (output / f"{name}.csv").write_bytes(to_csv(Table(name, full)))
     (output / "interconnect_exchange.png").write_bytes(drawn())
     click.echo(f"\nwritten to {output}")
 
