@@ -19,7 +19,7 @@ from mapper.shipped import is_file
 if TYPE_CHECKING:
     from mapper.report.manifest import Entry
     from mapper.runs import Plan, Run, Store
-    from mapper.runs.executor import Outcome
+    from mapper.runs.work import Outcome
     from mapper.search.solve import Problem
     from mapper.sparsity.asked import ZerosAsked
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from numbers import Integral
 from pathlib import Path
 
@@ -26,7 +26,31 @@ from mapper.sparsity.known import Actual
 
 def job_key(problem: Problem, version: str | None = None) -> str:
     """64 hexadecimal digits: equal for equal problems of one version. Raises `TypeError` as `canonical` does."""
-    return hashlib.sha256(f"mapper {version or release()}\n{canonical(problem)}".encode()).hexdigest()
+    said = ",".join(f"{f.name}={_remembered(_Same(getattr(problem, f.name)))}" for f in fields(problem) if f.compare)
+    return hashlib.sha256(f"mapper {version or release()}\n{_name(problem)}({said})".encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """An object that is equal to itself alone: equal ones may differ in text, as 1 and 1.0 do."""
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(same: _Same) -> str:
+    """The text of an object that many problems share, such as the accelerator."""
+    return canonical(same.value)
+
+
+AFTERWARDS = ("cli", "report")
+"""Rooms that only show what was found."""
 
 
 @cache
@@ -34,7 +58,7 @@ def release() -> str:
     """The version and a digest of mapper's sources, so that who changes them finds no results of the old ones."""
     digest = hashlib.sha256()
     root = Path(mapper.__file__).parent
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in AFTERWARDS):
         digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
     return f"{mapper.__version__} {digest.hexdigest()}"
 

@@ -9,18 +9,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 from mapper.arch import Accelerator
 from mapper.errors import InputError, MapperError
 from mapper.mapping import Partitioning
-from mapper.runs.executor import Outcome, WorkersLostError, attempt_all
+from mapper.runs.solving import SOLVE, How, OnDone, Stop, ignore, solve_all
 from mapper.runs.store import Store
+from mapper.runs.work import Outcome
 from mapper.search.constraint_checks import check
 from mapper.search.constraints import UNCONSTRAINED, Constraints
 from mapper.search.pool import METRICS
@@ -113,14 +111,6 @@ class Plan:
         return tuple(dict.fromkeys(task.problem for task in self.tasks))
 
 
-class Stop(StrEnum):
-    """Why a run ended before all its problems were solved."""
-
-    interrupted = "interrupted"
-    timeout = "time limit reached"
-    workers = "a worker process ended by itself (out of memory? a smaller -j needs less)"
-
-
 @dataclass(frozen=True)
 class Run:
     """What came of a plan. `outcomes` lacks the problems that were not finished; `stopped` says why."""
@@ -156,48 +146,16 @@ def run(
     plan: Plan,
     jobs: int = 1,
     timeout: float | None = None,
-    on_done: Callable[[Problem, Outcome], None] = lambda _problem, _outcome: None,
+    on_done: OnDone = ignore,
     store: Store | None = None,
+    executor: Executor | None = None,
 ) -> Run:
-    """Solve the problems of `plan` on `jobs` processes, for at most `timeout` seconds; the same result for any `jobs`.
+    """Solve the problems of `plan` on `jobs` processes, or by an executor of `concurrent.futures`, for at most
+    `timeout` seconds; the same result for any of them.
 
     A problem without a mapping does not stop the others, and Ctrl-C keeps what is finished: see `Run`. `on_done` is
     called as each problem is solved, in no particular order. What `store` holds is taken from there, the others are
     committed to it as they end; raises its `InputError` where that fails.
     """
-    start = time.monotonic()
-    outcomes: dict[Problem, Outcome] = {}
-    stopped: Stop | None = None
-
-    def keep(problem: Problem, outcome: Outcome) -> None:
-        outcomes[problem] = outcome
-        on_done(problem, outcome)
-
-    try:
-        for problem, known in _known(plan.problems, store):
-            keep(problem, known)
-        left = None if timeout is None else max(0.0, timeout - (time.monotonic() - start))
-        missing = [problem for problem in plan.problems if problem not in outcomes]
-        with closing(attempt_all(missing, jobs, left)) as results:
-            for problem, outcome in results:
-                if store is not None:
-                    store.put(problem, outcome)
-                keep(problem, outcome)
-    except KeyboardInterrupt:
-        stopped = Stop.interrupted
-    except WorkersLostError:
-        stopped = Stop.workers
-    cut = any(isinstance(o, Solution) and not o.certificate.optimal for o in outcomes.values())
-    if stopped is None and (cut or len(outcomes) < len(plan.problems)):
-        stopped = Stop.timeout
-    return Run(plan, outcomes, stopped, time.monotonic() - start)
-
-
-def _known(problems: Iterable[Problem], store: Store | None) -> Iterator[tuple[Problem, Outcome]]:
-    """What `store` holds of `problems`."""
-    if store is None or not len(store):
-        return
-    for problem in problems:
-        outcome = store.get(problem)
-        if outcome is not None:
-            yield problem, outcome
+    solved = solve_all(plan.problems, How(jobs, timeout, on_done, store, executor), SOLVE)
+    return Run(plan, solved.outcomes, solved.stopped, solved.seconds)

@@ -7,31 +7,39 @@ it. Cycles and energy of each mapping stand beside it: where evaluating it gives
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from mapper.cost import Evaluation, evaluate_part
 from mapper.errors import InfeasibleError, InputError, MapperError, MappingError
 from mapper.mapping import parse_nest
-from mapper.runs.executor import Outcome
+from mapper.runs.work import Measured, Measurement, Outcome, measured
 from mapper.search.result import Certificate, Ranked
 from mapper.search.solve import Problem, Solution, infeasible
+
+T = TypeVar("T")
+
+DECIDED = ("mapping", "cycles", "energy_pj")
+"""What is kept of a mapping at least."""
 
 _ERRORS: dict[str, type[MapperError]] = {kind.__name__: kind for kind in (MapperError, InputError, MappingError)}
 """Errors that are their message, place and hint."""
 
 
-def written(outcome: Outcome) -> str | None:
+def written(outcome: Outcome | Measurement) -> str | None:
     """An outcome as one line of JSON; None for one that is not final, as after Ctrl-C or at the end of the time."""
     if isinstance(outcome, MapperError):
         return _error_written(outcome)
     if not outcome.certificate.optimal:
         return None
-    ranked = [
-        {"mapping": str(each.mapping), "cycles": each.evaluation.cycles, "energy_pj": each.evaluation.energy_pj}
-        for each in outcome.ranked
-    ]
+    ranked = outcome.rows if isinstance(outcome, Measured) else [_decided(each) for each in outcome.ranked]
     return json.dumps({"ranked": ranked, "certificate": asdict(outcome.certificate)})
+
+
+def _decided(ranked: Ranked) -> dict[str, Any]:
+    found = ranked.evaluation
+    return dict(zip(DECIDED, (str(ranked.mapping), found.cycles, found.energy_pj), strict=True))
 
 
 def _error_written(error: MapperError) -> str | None:
@@ -50,11 +58,27 @@ def read(text: str, problem: Problem) -> Outcome:
 
     Raises `ValueError` for any other text, and where its mappings do not cost what they did.
     """
+    return _read(text, problem, _solution)
+
+
+def read_measured(text: str, problem: Problem) -> Measurement:
+    """The rows of `problem` as `written` has written them, or evaluated where it wrote decisions alone."""
+    return _read(text, problem, _measured)
+
+
+def _read(text: str, problem: Problem, solution: Callable[[dict[str, Any], Problem], T]) -> T | MapperError:
     try:
         document = json.loads(text)
-        return _error(document["error"], problem) if "error" in document else _solution(document, problem)
+        return _error(document["error"], problem) if "error" in document else solution(document, problem)
     except (KeyError, TypeError, AttributeError, MapperError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
+
+
+def _measured(document: dict[str, Any], problem: Problem) -> Measured:
+    certificate, ranked = Certificate(**document["certificate"]), document["ranked"]
+    if len(ranked[0]) > len(DECIDED):
+        return Measured(tuple(ranked), certificate)
+    return measured(_solution(document, problem))
 
 
 def _error(said: dict[str, Any], problem: Problem) -> MapperError:

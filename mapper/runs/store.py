@@ -10,16 +10,19 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from mapper.errors import InputError
-from mapper.runs.executor import Outcome
 from mapper.runs.job import job_key
-from mapper.runs.outcome import read, written
+from mapper.runs.outcome import written
+from mapper.runs.work import Measurement, Outcome
 from mapper.search.solve import Problem
+
+T = TypeVar("T")
 
 APPLICATION = int.from_bytes(b"mapr")
 SCHEMA = 1
@@ -80,8 +83,8 @@ class Store:
         """How many of `problems` it holds."""
         return sum(self._row(problem) is not None for problem in problems)
 
-    def get(self, problem: Problem) -> Outcome | None:
-        """What came of `problem`, its mappings evaluated again; None where its search is not finished."""
+    def get(self, problem: Problem, read: Callable[[str, Problem], T]) -> T | None:
+        """What came of `problem`, as `read` makes of its text; None where its search is not finished."""
         row = self._row(problem)
         if row is None:
             return None
@@ -95,7 +98,7 @@ class Store:
                 "a search in it is damaged, or was costed by another mapper", str(self.path), ANEW
             ) from None
 
-    def put(self, problem: Problem, outcome: Outcome) -> None:
+    def put(self, problem: Problem, outcome: Outcome | Measurement) -> None:
         """Commit the outcome of a finished search, once; one that is not final is passed over."""
         text = written(outcome)
         if text is not None:

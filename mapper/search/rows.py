@@ -23,14 +23,21 @@ BALANCED = 1.0
 
 def mapping_row(ranking: Ranking, ranked: Ranked) -> Row:
     """One row of `mappings.csv`, without the network's columns."""
-    found = ranked.evaluation
-    certificate = ranked.certificate
     return {
         "arch": ranking.arch,
         "layer": ranking.layer,
         "phase": ranking.phase,
         "part": ranking.part,
         "partitioning": ranking.partitioning,
+        **measures(ranked),
+    }
+
+
+def measures(ranked: Ranked) -> Row:
+    """The columns that say nothing of whose mapping it is: rank, figures and certificate."""
+    found = ranked.evaluation
+    certificate = ranked.certificate
+    return {
         "rank": ranked.rank,
         "mapping": str(found.mapping),
         "macs": found.macs,

@@ -14,8 +14,9 @@ from mapper.cost.single import Evaluation
 from mapper.errors import InfeasibleError
 from mapper.mapping import Partitioning, parse_partitionings
 from mapper.mapping.loopnest import Nests
-from mapper.runs.executor import Outcome, attempt_all
 from mapper.runs.network import Plan, Task
+from mapper.runs.solving import SOLVE, How, solve_all
+from mapper.runs.work import Outcome
 from mapper.search.solve import Problem, Solution
 from mapper.sparsity.given import ZerosGiven
 from mapper.sparsity.zeros import Sparsity
@@ -152,11 +153,8 @@ def problems_of(asked: Iterable[Plan]) -> tuple[Problem, ...]:
 
 def solved(asked: dict[Design, Plan], jobs: int, on_done: Callable[[], None] = lambda: None) -> dict[Problem, Outcome]:
     """Outcomes of all plans' problems on `jobs` processes."""
-    outcomes: dict[Problem, Outcome] = {}
-    for problem, outcome in attempt_all(problems_of(asked.values()), jobs):
-        outcomes[problem] = outcome
-        on_done()
-    return outcomes
+    how = How(jobs, on_done=lambda _problem, _outcome: on_done())
+    return solve_all(problems_of(asked.values()), how, SOLVE).outcomes
 
 
 def best_of(asked: dict[Design, Plan], outcomes: dict[Problem, Outcome]) -> Found:

@@ -14,8 +14,8 @@ import pytest
 from click.testing import Result
 
 from mapper.cli.search import STORE
-from mapper.runs import executor
 from mapper.runs import store as store_module
+from mapper.runs import work
 from mapper.search.solve import Problem, Solution, solve
 from tests.runs import killed
 from tests.tiny import USUAL
@@ -35,7 +35,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
                 raise KeyboardInterrupt
             return solve(problem, deadline)
 
-        monkeypatch.setattr(executor, "solve", interrupted)
+        monkeypatch.setattr(work, "solve", interrupted)
 
     return at
 
@@ -70,8 +70,8 @@ def test_a_time_limit_keeps_what_is_finished(search: Search, monkeypatch: pytest
     search(*USUAL, "--output", "whole")
     clock = itertools.count()
     with monkeypatch.context() as patch:
-        patch.setattr(executor, "monotonic", lambda: next(clock))
-        patch.setattr(executor, "solve", lambda problem, _deadline: solve(problem))
+        patch.setattr(work, "clock", lambda: next(clock))
+        patch.setattr(work, "solve", lambda problem, _deadline: solve(problem))
         search(*USUAL, "--output", "out", "--timeout", "2.5")
     assert stored() == 2
     assert search(*USUAL, "--output", "out", "--resume").exit_code == 0
@@ -87,7 +87,7 @@ def test_all_of_a_finished_run_is_taken_and_nothing_is_searched(
     def fail(problem: Problem, _deadline: float | None) -> Solution:
         raise AssertionError(f"searched {problem}")
 
-    monkeypatch.setattr(executor, "solve", fail)
+    monkeypatch.setattr(work, "solve", fail)
     result = search(*USUAL, "--output", "out", "--resume", "--verbose")
     assert result.exit_code == 0
     assert result.stdout == first.stdout

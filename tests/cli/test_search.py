@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 
 from mapper.cli.main import cli
-from mapper.runs import executor
+from mapper.runs import work
 from mapper.search.solve import Problem, Solution, solve
 from tests import tiny
 from tests.tiny import USUAL
@@ -32,7 +32,7 @@ def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(problem: Problem, _deadline: float | None) -> Solution:
         raise AssertionError(f"searched {problem}")
 
-    monkeypatch.setattr(executor, "solve", fail)
+    monkeypatch.setattr(work, "solve", fail)
 
 
 def rows(path: str) -> list[dict[str, str]]:
@@ -241,7 +241,7 @@ def test_ctrl_c_keeps_what_is_finished(search: Search, monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return solve(problem)
 
-    monkeypatch.setattr(executor, "solve", interrupted)
+    monkeypatch.setattr(work, "solve", interrupted)
     result = search(*USUAL, "--output", "out")
     assert result.exit_code == 130
     assert result.stderr == "interrupted: 2 of 4 searches are finished; their tables are written; --resume continues\n"
@@ -254,8 +254,8 @@ def test_ctrl_c_keeps_what_is_finished(search: Search, monkeypatch: pytest.Monke
 
 def test_a_time_limit_keeps_what_is_finished(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()
-    monkeypatch.setattr(executor, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(executor, "solve", lambda problem, _deadline: solve(problem))
+    monkeypatch.setattr(work, "clock", lambda: next(clock))
+    monkeypatch.setattr(work, "solve", lambda problem, _deadline: solve(problem))
     result = search(*USUAL, "--output", "out", "--timeout", "2.5")
     assert result.exit_code == 0
     assert result.stderr == "time limit reached: 2 of 4 searches are finished; their tables are written\n"

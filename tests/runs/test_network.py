@@ -5,12 +5,19 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mapper.errors import InfeasibleError, InputError
-from mapper.runs import Stop, WorkersLostError, executor, run
+from mapper.errors import InfeasibleError, InputError, MapperError
+from mapper.report.tables import mappings_table
+from mapper.runs import Stop, WorkersLostError, executors, run, solving, work
+from mapper.runs.executors import InProcess
+from mapper.runs.work import Outcome
 from mapper.search.solve import Problem, Solution, solve
 from mapper.workload import Phase
 from tests import tiny
@@ -79,7 +86,7 @@ def test_a_problem_that_cannot_be_costed_does_not_stop_the_others(
             raise InputError("counts leave 63 bits")
         return solve(problem)
 
-    monkeypatch.setattr(executor, "solve", fails)
+    monkeypatch.setattr(work, "solve", fails)
     found = run(plan)
     assert [str(task) for task, _ in found.failures] == ["first fw 1/1 KN", "twin fw 1/1 KN"]
     assert len(found.rankings) == 4
@@ -100,16 +107,60 @@ class Deadly:
         return os._exit, (1,)
 
 
-def test_a_lost_worker_is_an_error_of_one_line() -> None:
-    problems: list[Problem] = [Deadly(), Deadly()]  # type: ignore[list-item]
-    with pytest.raises(WorkersLostError, match="a worker process ended by itself"):
-        list(executor.attempt_all(problems, jobs=2))
+def test_a_problem_that_ends_its_workers_is_given_up_and_the_others_are_solved(folder: Path) -> None:
+    others = tiny.plan(folder).problems
+    problems: list[Problem] = [others[0], Deadly(), *others[1:]]  # type: ignore[list-item]
+    with executors.Processes(2) as executor:
+        found = dict(solving.solved(problems, executor, solving.SOLVE))
+    assert set(found) == set(problems)
+    ((problem, error),) = ((p, o) for p, o in found.items() if isinstance(o, MapperError))
+    assert problem is problems[1]
+    assert isinstance(error, WorkersLostError)
+    assert str(error) == "3 worker processes ended by themselves over it (out of memory? a smaller -j needs less)"
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(folder: Path) -> None:
+    plan = tiny.plan(folder, phases=tuple(Phase))
+    killed: list[object] = []
+
+    def kill(_problem: Problem, _outcome: Outcome) -> None:
+        if len(killed) < 2:
+            worker = active_children()[0]
+            worker.kill()
+            killed.append(worker)
+
+    found = run(plan, jobs=2, on_done=kill)
+    assert len(killed) == 2
+    assert found.stopped is None
+    assert mappings_table(found) == mappings_table(run(plan))
+
+
+def test_any_executor_of_the_standard_interface_will_do(folder: Path) -> None:
+    plan = tiny.plan(folder)
+    with ThreadPoolExecutor(2) as executor:
+        found = run(plan, executor=executor)
+    assert mappings_table(found) == mappings_table(run(plan))
+
+
+class Broken(InProcess):
+    """Has lost its workers and cannot have others."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ARG002
+        future: Future[Any] = Future()
+        future.set_exception(BrokenExecutor("gone"))
+        return future
+
+
+def test_a_run_that_loses_its_workers_says_so(folder: Path) -> None:
+    found = run(tiny.plan(folder), executor=Broken())
+    assert found.stopped is Stop.workers
+    assert len(found.unfinished) == len(tiny.plan(folder).tasks)
 
 
 ORPHANS = """
 import os, signal, threading, time
 from multiprocessing import active_children
-from mapper.runs import executor
+from mapper.runs import executors, solving
 
 class Endless:
     def __reduce__(self):
@@ -122,7 +173,8 @@ def end():
     os.kill(os.getpid(), signal.SIGKILL)
 
 threading.Thread(target=end).start()
-list(executor.attempt_all([Endless(), Endless()], jobs=2))
+with executors.Processes(2) as executor:
+    list(solving.solved([Endless(), Endless()], executor, solving.SOLVE))
 """
 
 
@@ -132,14 +184,3 @@ def test_workers_end_when_the_main_process_is_killed() -> None:
     # They hold the pipe too: it is closed, and `run` returns, when all of them have ended.
     done = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, cwd=root, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
-
-
-def test_a_run_that_loses_its_workers_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(_problem: Problem, _deadline: float | None) -> Solution:
-        raise KeyboardInterrupt if interrupts else WorkersLostError("a worker process ended by itself")
-
-    monkeypatch.setattr(executor, "attempt", lost)
-    interrupts = False
-    assert run(tiny.plan(folder)).stopped is Stop.workers
-    interrupts = True
-    assert run(tiny.plan(folder)).stopped is Stop.interrupted

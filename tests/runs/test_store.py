@@ -22,11 +22,11 @@ from mapper.cost import Evaluation
 from mapper.errors import InfeasibleError, InputError, MapperError, MappingError
 from mapper.mapping import parse_partitioning
 from mapper.report.tables import tables
-from mapper.runs import Plan, Stop, Store, executor, run
+from mapper.runs import Plan, Stop, Store, run, work
 from mapper.runs import store as store_module
-from mapper.runs.executor import Outcome, attempt
 from mapper.runs.outcome import read, written
 from mapper.runs.store import APPLICATION, SCHEMA
+from mapper.runs.work import Outcome, attempt
 from mapper.search.solve import PARETO, Problem, Solution, solve
 from mapper.sparsity.density import Actual, Dispersed, Structured, Uniform
 from mapper.sparsity.given import ZerosGiven
@@ -104,11 +104,11 @@ def test_what_comes_back_is_what_went_in(path: Path, problem: Problem) -> None:
     outcome = outcome_of(problem)
     assert isinstance(outcome, Solution)
     with Store(path) as store:
-        assert store.get(problem) is None
+        assert store.get(problem, read) is None
         store.put(problem, outcome)
     with Store(path) as store:
         assert (len(store), store.finished([problem, gemm(top=3)])) == (1, 1)
-        check_same(store.get(problem), outcome)
+        check_same(store.get(problem, read), outcome)
 
 
 @pytest.mark.parametrize("make", [random_problem, random_sparse_problem])
@@ -118,7 +118,7 @@ def test_random_searches_come_back(path: Path, make: Callable[..., Problem]) -> 
             problem = make(random.Random(seed), 2000)
             outcome = outcome_of(problem)
             store.put(problem, outcome)
-            check_same(store.get(problem), outcome)
+            check_same(store.get(problem, read), outcome)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_random_searches_come_back(path: Path, make: Callable[..., Problem]) -> 
 def test_errors_come_back(path: Path, error: MapperError) -> None:
     with Store(path) as store:
         store.put(gemm(), error)
-        check_same(store.get(gemm()), error)
+        check_same(store.get(gemm(), read), error)
 
 
 def test_where_nothing_fits_the_reasons_come_back(folder: Path, path: Path) -> None:
@@ -142,7 +142,7 @@ def test_where_nothing_fits_the_reasons_come_back(folder: Path, path: Path) -> N
     assert isinstance(outcome, InfeasibleError)
     with Store(path) as store:
         store.put(problem, outcome)
-        check_same(store.get(problem), outcome)
+        check_same(store.get(problem, read), outcome)
 
 
 def test_what_is_not_final_is_not_kept(path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_search_is_committed_once(path: Path) -> None:
         store.put(gemm(), MapperError("first"))
         other.put(gemm(), MapperError("second"))
         assert len(store) == len(other) == 1
-        assert str(other.get(gemm())) == "first"
+        assert str(other.get(gemm(), read)) == "first"
 
 
 def table_bytes(plan: Plan, store: Store | None) -> list[str]:
@@ -186,7 +186,7 @@ def test_a_run_takes_what_is_finished_and_commits_the_rest(
         solved.append(problem)
         return solve(problem, deadline)
 
-    monkeypatch.setattr(executor, "solve", counted)
+    monkeypatch.setattr(work, "solve", counted)
     with Store(path) as store:
         for problem in plan.problems[1:3]:
             store.put(problem, outcome_of(problem))
@@ -209,7 +209,7 @@ def test_ctrl_c_keeps_what_is_committed(folder: Path, path: Path, monkeypatch: p
             raise KeyboardInterrupt
         return solve(problem, deadline)
 
-    monkeypatch.setattr(executor, "solve", interrupted)
+    monkeypatch.setattr(work, "solve", interrupted)
     with Store(path) as store:
         assert run(plan, store=store).stopped is Stop.interrupted
         assert store.finished(plan.problems) == 2
@@ -327,7 +327,7 @@ def test_a_search_that_somebody_changed_is_an_error(path: Path, digested: bool) 
     digest = store_module._digest(changed if digested else text)
     executed(path, f"UPDATE jobs SET outcome = '{changed}', digest = '{digest}'")
     with Store(path) as store, pytest.raises(InputError, match="damaged, or was costed by another mapper"):
-        store.get(gemm())
+        store.get(gemm(), read)
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_after_a_kill_in_the_middle_the_log_is_taken_up(filled: Path, tmp_path: 
             shutil.copy(file, tmp_path / file.name.replace("jobs", "left"))
     assert (tmp_path / "left.sqlite-wal").stat().st_size
     with Store(tmp_path / "left.sqlite") as left:
-        assert str(left.get(gemm(top=99))) == "in the log"
+        assert str(left.get(gemm(top=99), read)) == "in the log"
         assert len(left) == 60
 
 
@@ -383,6 +383,7 @@ import sys, time
 from pathlib import Path
 from mapper.errors import MapperError
 from mapper.runs import Store
+from mapper.runs.outcome import read
 from tests.runs.test_store import gemm
 
 problems = [gemm(top=top) for top in range(1, 120)]
@@ -392,7 +393,7 @@ for round in range(4):
     with Store(Path(sys.argv[1])) as store:
         for problem in problems[round * 29 : round * 29 + 32]:
             store.put(problem, MapperError(f"outcome of {problem.top}"))
-            assert str(store.get(problem)) == f"outcome of {problem.top}"
+            assert str(store.get(problem, read)) == f"outcome of {problem.top}"
 """
 
 
