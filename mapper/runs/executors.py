@@ -51,7 +51,7 @@ class Processes(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """As in `concurrent.futures`."""
-        with _interrupts_held():
+        with interrupts_held():
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(self._size, get_context("spawn"), start_worker)
             future = self._pool.submit(fn, *args, **kwargs)
@@ -106,7 +106,7 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Hold Ctrl-C back while workers are started: they inherit that, and this process gets it afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

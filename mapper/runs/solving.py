@@ -74,6 +74,10 @@ class Solved(Generic[T]):
     seconds: float
 
 
+LOST = object()
+"""In place of an outcome: the worker ended before it had one."""
+
+
 def ignore(_problem: Problem, _outcome: object) -> None:
     """Tell nobody."""
 
@@ -157,7 +161,7 @@ def solved(
         lost = []
         for future in done:
             problem, outcome = running.pop(future), _result(future)
-            if isinstance(outcome, WorkersLostError):
+            if outcome is LOST:
                 lost.append(problem)
             elif outcome is not None:
                 yield problem, outcome
@@ -175,11 +179,11 @@ def _room(executor: Executor, problems: Sequence[Problem], losses: Counter[Probl
 
 
 def _result(future: Future[Any]) -> Any:
-    """The outcome; a `WorkersLostError` where the worker was lost."""
+    """The outcome; `LOST` where the worker was."""
     try:
         return future.result()
     except BrokenExecutor:
-        return WorkersLostError("a worker process ended by itself")
+        return LOST
     except CancelledError:
         raise WorkersLostError("what runs the workers has cancelled their work") from None
 

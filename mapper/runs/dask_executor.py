@@ -1,0 +1,119 @@
+"""Workers of a Dask scheduler as an executor: one that runs somewhere, or one that is started here.
+
+Dask itself replaces workers that are lost; a problem that ends `LOSSES` of them is given up. Workers must run the same
+mapper: what they find is kept under its version.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from mapper.errors import InputError
+from mapper.runs.executors import interrupts_held, tune
+from mapper.runs.job import release
+from mapper.runs.solving import GIVEN_UP, LOSSES, WorkersLostError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOCAL = "local"
+"""Instead of an address: a scheduler of its own on loopback."""
+OPTION = "--scheduler"
+CONNECT_SECONDS = 10.0
+
+
+class DaskWorkers(Executor):
+    """What a scheduler's workers are given; `window` is right for those that it has when it is made."""
+
+    def __init__(self, client: Client) -> None:
+        threads = client.nthreads()
+        if not threads:
+            raise InputError("the scheduler has no workers", OPTION, "dask worker ADDRESS")
+        _check_releases(client)
+        client.run(tune)
+        self.window = 2 * sum(threads.values())
+        self._executor = client.get_executor(pure=False)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """As in `concurrent.futures`."""
+        future: Future[Any] = Future()
+        self._executor.submit(fn, *args, **kwargs).add_done_callback(partial(_hand_on, future))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As in `concurrent.futures`."""
+        self._executor.shutdown(wait=wait and not cancel_futures)
+
+
+@contextmanager
+def dask_workers(address: str, size: int) -> Iterator[DaskWorkers]:
+    """The workers of the scheduler at `address`, or `size` of them here where it is `local`.
+
+    Raises `InputError` without Dask, and where there is no scheduler or none of its workers can be used.
+    """
+    if find_spec("distributed") is None:
+        raise InputError("it needs Dask", OPTION, "pip install 'mapper[dask]'")
+    import dask
+    from distributed import Client
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    allowed = {"distributed.scheduler.allowed-failures": LOSSES - 1, "distributed.comm.timeouts.connect": "10s"}
+    with dask.config.set(allowed), _scheduler(address, size) as place:
+        try:
+            client = Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise InputError(f"no scheduler answers at '{address}': {error}", OPTION, "tcp://HOST:8786") from None
+        with client:
+            workers = DaskWorkers(client)
+            try:
+                yield workers
+            finally:
+                workers.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _scheduler(address: str, size: int) -> Iterator[Any]:
+    if address != LOCAL:
+        yield address
+        return
+    from distributed import LocalCluster
+
+    with interrupts_held():
+        cluster = LocalCluster(
+            n_workers=size,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
+    with cluster:
+        yield cluster
+
+
+def _hand_on(future: Future[Any], done: Future[Any]) -> None:
+    """Let `future` end as `done` did; that it took too many workers with it is an outcome."""
+    from distributed import KilledWorker
+
+    if done.cancelled():
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return
+    error = done.exception()
+    if isinstance(error, KilledWorker):
+        future.set_result(WorkersLostError(GIVEN_UP))
+    elif error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(done.result())
+
+
+def _check_releases(client: Client) -> None:
+    for worker, found in client.run(release).items():
+        if found != release():
+            raise InputError(f"worker {worker} has another mapper: {found}", OPTION, f"install {release()} there")
