@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mapper import shipped
 from mapper.arch.accelerator import Accelerator
 
+if TYPE_CHECKING:
+    from mapper.yamlfile import Node
+
 FOLDER = "arch_specs"
 
 
-def load_arch(name_or_path: str | Path) -> Accelerator:
+def load_arch(name_or_path: str | Path, changes: Mapping[str, str | float | bool] | None = None) -> Accelerator:
     """The accelerator that ships under a name (`mapper list archs`), or the one in a YAML file.
+
+    `changes` are values that the file is read with, by level and key or by key: {"array": "8x8", "bits.W": 8,
+    "GLB.capacity_kib": 64}.
 
     Text with a folder in it or ending in `.yaml` or `.yml` is a path; a shipped name goes before a file of that name.
     Raises `InputError`: with the nearest name where none ships, with `file:line` where the file is wrong.
 
     >>> load_arch("procrustes").pes
     256
+    >>> load_arch("procrustes", {"array": "8x8"}).pes
+    64
     """
     # Importing pydantic and ruamel takes a tenth of a second: only reading a file should cost that.
+    from mapper.yamlfile import Node
+
+    return load_changed(name_or_path, {key: Node(value, "changes") for key, value in (changes or {}).items()})
+
+
+def load_changed(name_or_path: str | Path, changes: Mapping[str, Node]) -> Accelerator:
+    """The same with changes that know which line of which file gives them."""
     from mapper.arch.build import build
+    from mapper.arch.changes import changed
     from mapper.yamlfile import read
 
-    return build(read(arch_file(name_or_path)))
+    return build(changed(read(arch_file(name_or_path)), changes))
 
 
 def arch_file(name_or_path: str | Path) -> Path:

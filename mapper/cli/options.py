@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,8 @@ from mapper import shipped
 from mapper.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from mapper.mapping import Partitioning
     from mapper.search.constraints import Constraints
-    from mapper.workload import Network, Phase
+    from mapper.workload import Phase
 
     Parameter = click.ParamType[str]
 else:
@@ -190,37 +188,13 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-def chosen_layers(network: Network, names: Iterable[str]) -> Network:
-    """`network` with only the layers of those names, in its own order; all of them where no name is given."""
-    wanted = {network[name].name for name in names}
-    if not wanted:
-        return network
-    return replace(network, layers=tuple(layer for layer in network if layer.name in wanted))
-
-
 def chosen_phases(text: str | None) -> tuple[Phase, ...]:
     """The phases of `--phase`, in the order of training; all where the option is not given."""
-    from mapper.workload import Phase
+    from mapper.workload.phase import parse_phases
 
-    if text is None:
-        return tuple(Phase)
-    words = [word for word in text.replace(",", " ").split() if word]
-    if not words:
+    if text is not None and not text.replace(",", " ").split():
         raise InputError("no phase is given", where="--phase", hint="fw,bw,wu")
-    asked = {Phase.parse(word) for word in words}
-    return tuple(phase for phase in Phase if phase in asked)
-
-
-def chosen_partitionings(text: str | None, network: Network) -> tuple[Partitioning, ...]:
-    """The partitionings of `--partition` for the dimensions that the layers of `network` have."""
-    from mapper.mapping import parse_partitionings
-    from mapper.mapping.partitioning import STANDARD
-
-    einsums = (part.einsum for layer in network for part in layer.parts(layer.phases()[0]))
-    dimensions = tuple(dict.fromkeys(dimension for einsum in einsums for dimension in einsum.dimensions))
-    if text is None:
-        text = "all" if set("".join(STANDARD)) <= set(dimensions) else "any"
-    return parse_partitionings(text, dimensions)
+    return parse_phases(text)
 
 
 def chosen_constraints(texts: Sequence[str], file: str | None) -> Constraints:

@@ -96,12 +96,11 @@ def command(
     from mapper.arch import load_arch
     from mapper.workload.network import load_workload, whole_network
 
-    network = options.chosen_layers(load_workload(workload, batch), layers)
-    chosen = options.chosen_partitionings(partitionings, network)
+    network = load_workload(workload, batch).only(layers)
     plan = runs.Plan(
         network,
         load_arch(arch),
-        chosen,
+        runs.partitionings(partitionings, network),
         options.chosen_phases(phases),
         metric,
         top,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 from mapper.report import units
 from mapper.report.grid import clip, grid
@@ -123,12 +124,12 @@ def _cells(entry: LayerPhase | None, run: Run) -> list[str]:
         return [""] * 4
     if not entry.complete:
         return ["none", "-", "-", "-"]
-    found = [pick.ranked.evaluation for pick in entry.picks]
-    cycles = sum(evaluation.cycles for evaluation in found)
+    found: list[Any] = [pick.row for pick in entry.picks]
+    cycles = sum(row["cycles"] for row in found)
     names = "+".join(dict.fromkeys(pick.task.partitioning for pick in entry.picks))
     slots = cycles * run.plan.accelerator.pes
-    busy = sum(evaluation.effectual_macs for evaluation in found) / slots if slots else 0.0
-    energy = units.energy(sum(evaluation.energy_pj for evaluation in found))
+    busy = sum(row["effectual_macs"] for row in found) / slots if slots else 0.0
+    energy = units.energy(sum(row["energy_pj"] for row in found))
     return [clip(names, NAME), units.count(cycles), energy, f"{100 * busy:.0f} %"]
 
 
@@ -149,5 +150,4 @@ def _notes(run: Run) -> Iterator[str]:
 
 
 def _value(run: Run, pick: Pick) -> float:
-    value: float = getattr(pick.ranked.evaluation, METRIC_COLUMNS[run.plan.metric])
-    return value
+    return cast(float, pick.row[METRIC_COLUMNS[run.plan.metric]])

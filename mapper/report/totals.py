@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
 from mapper.report.formats import Table
-from mapper.runs import Run, Task
-from mapper.search.result import Ranked
-from mapper.search.rows import METRIC_COLUMNS, Row, energy_columns
+from mapper.runs import Plan, Task
+from mapper.search.rows import METRIC_COLUMNS, Row, is_energy_column
 from mapper.workload import Layer, Part, Phase
 
 BEST = "best"
@@ -28,12 +29,22 @@ ON_PAGE = (
 """Columns on a page."""
 
 
+class Found(Protocol):
+    """What is added up: a plan, and the first mapping of each of its tasks that has any (a run, a point of a sweep)."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def firsts(self) -> tuple[tuple[Task, Row], ...]: ...
+
+
 @dataclass(frozen=True)
 class Pick:
-    """The mapping that a choice takes for one part of a layer."""
+    """The mapping that a choice takes for one part of a layer, as its row of figures."""
 
     task: Task
-    ranked: Ranked
+    row: Row
 
 
 @dataclass(frozen=True)
@@ -78,18 +89,18 @@ class Total:
         return self.energy_pj * self.cycles
 
 
-def choices(run: Run) -> tuple[str, ...]:
+def choices(run: Found) -> tuple[str, ...]:
     """Names of the choices: each partitioning, then `best`."""
     return (*(partitioning.name for partitioning in run.plan.partitionings), BEST)
 
 
-def searched_phases(run: Run) -> tuple[str, ...]:
+def searched_phases(run: Found) -> tuple[str, ...]:
     """Phases that some layer has, in the order of training."""
     found = {task.phase for task in run.plan.tasks}
     return tuple(str(phase) for phase in Phase if phase in found)
 
 
-def layer_phases(run: Run, choice: str) -> list[LayerPhase]:
+def layer_phases(run: Found, choice: str) -> list[LayerPhase]:
     """Every layer and phase of the plan, in its order, with what `choice` takes for it."""
     picks = _picks(run)
     parts: dict[tuple[str, str], dict[str, Task]] = defaultdict(dict)
@@ -105,24 +116,23 @@ def layer_phases(run: Run, choice: str) -> list[LayerPhase]:
     ]
 
 
-def _picks(run: Run) -> dict[tuple[str, str, str, str], Pick]:
+def _picks(run: Found) -> dict[tuple[str, str, str, str], Pick]:
     """First mappings by layer, phase, part and choice."""
     metric = METRIC_COLUMNS[run.plan.metric]
 
-    def value(pick: Pick) -> tuple[float, float]:
-        found = pick.ranked.evaluation
-        return getattr(found, metric), found.edp_pj_cycles
+    def value(pick: Pick) -> tuple[Any, Any]:
+        return pick.row[metric], pick.row[METRIC_COLUMNS["edp"]]
 
     picks: dict[tuple[str, str, str, str], Pick] = {}
-    for task, ranking in run.rankings:
-        pick, place = Pick(task, ranking[0]), (task.layer.label, str(task.phase), task.part.label)
+    for task, row in run.firsts:
+        pick, place = Pick(task, row), (task.layer.label, str(task.phase), task.part.label)
         picks[*place, task.partitioning] = pick
         best = picks.setdefault((*place, BEST), pick)
         picks[*place, BEST] = min(best, pick, key=value)
     return picks
 
 
-def totals(run: Run) -> tuple[Total, ...]:
+def totals(run: Found) -> tuple[Total, ...]:
     """Phases in order, then all of them together; within each the choices."""
     by_choice = {choice: layer_phases(run, choice) for choice in choices(run)}
     return tuple(
@@ -132,38 +142,38 @@ def totals(run: Run) -> tuple[Total, ...]:
     )
 
 
-def _total(run: Run, phase: str, choice: str, entries: list[LayerPhase]) -> Total:
+def _total(run: Found, phase: str, choice: str, entries: list[LayerPhase]) -> Total:
     layers = dict.fromkeys(entry.layer.label for entry in entries)
     missing = {entry.layer.label for entry in entries if not entry.complete}
-    found = [
-        (entry.layer.repeat, pick.ranked.evaluation) for entry in entries if entry.complete for pick in entry.picks
-    ]
-    energies: dict[str, list[float]] = defaultdict(list)
-    for repeat, evaluation in found:
-        for column, value in energy_columns(evaluation).items():
-            energies[column].append(repeat * value)
+    found = [(entry.layer.repeat, pick.row) for entry in entries if entry.complete for pick in entry.picks]
+    columns = [column for column in found[0][1] if is_energy_column(column)] if found else []
     return Total(
         phase,
         choice,
         len(layers),
         len(missing),
-        sum(repeat * evaluation.macs for repeat, evaluation in found),
-        sum(repeat * evaluation.effectual_macs for repeat, evaluation in found),
-        sum(repeat * evaluation.cycles for repeat, evaluation in found),
-        math.fsum(repeat * evaluation.energy_pj for repeat, evaluation in found),
+        sum(_times(found, "macs")),
+        sum(_times(found, "effectual_macs")),
+        sum(_times(found, "cycles")),
+        math.fsum(_times(found, "energy_pj")),
         run.plan.accelerator.pes,
-        {column: math.fsum(values) for column, values in energies.items()},
+        {column: math.fsum(_times(found, column)) for column in columns},
     )
 
 
-def totals_table(run: Run) -> Table:
+def _times(found: list[tuple[int, Row]], column: str) -> Iterator[Any]:
+    """The figures of a column, each for all repeats of its layer."""
+    return (repeat * cast(Any, row[column]) for repeat, row in found)
+
+
+def totals_table(run: Found) -> Table:
     """One row per phase and choice."""
     found = totals(run)
     columns = next((list(total.energies) for total in found if total.energies), [])
     return Table("totals", tuple(_row(run, total, columns) for total in found), ON_PAGE)
 
 
-def _row(run: Run, total: Total, energies: list[str]) -> Row:
+def _row(run: Found, total: Total, energies: list[str]) -> Row:
     row: Row = {
         "arch": run.plan.accelerator.name,
         "network": run.plan.network.name,

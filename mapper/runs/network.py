@@ -15,7 +15,8 @@ from functools import cached_property
 
 from mapper.arch import Accelerator
 from mapper.errors import InputError, MapperError
-from mapper.mapping import Partitioning
+from mapper.mapping import Partitioning, parse_partitionings
+from mapper.mapping.partitioning import STANDARD
 from mapper.runs.solving import SOLVE, How, OnDone, Stop, ignore, solve_all
 from mapper.runs.store import Store
 from mapper.runs.work import Outcome
@@ -23,6 +24,7 @@ from mapper.search.constraint_checks import check
 from mapper.search.constraints import UNCONSTRAINED, Constraints
 from mapper.search.pool import METRICS
 from mapper.search.result import Ranking
+from mapper.search.rows import Row, measures
 from mapper.search.run import ranking
 from mapper.search.solve import TOP, Problem, Solution
 from mapper.sparsity.given import ALL_DENSE, ZerosGiven
@@ -111,6 +113,15 @@ class Plan:
         return tuple(dict.fromkeys(task.problem for task in self.tasks))
 
 
+def partitionings(text: str | None, network: Network) -> tuple[Partitioning, ...]:
+    """Partitionings of a list such as `CK,KN` for the dimensions of a network.
+
+    None: the four of `all`, or the search's choice (`any`) where the network has not their dimensions.
+    """
+    known = network.dimensions
+    return parse_partitionings(text or ("all" if set("".join(STANDARD)) <= set(known) else "any"), known)
+
+
 @dataclass(frozen=True)
 class Run:
     """What came of a plan. `outcomes` lacks the problems that were not finished; `stopped` says why."""
@@ -129,6 +140,11 @@ class Run:
             for task, outcome in found
             if isinstance(outcome, Solution)
         )
+
+    @cached_property
+    def firsts(self) -> tuple[tuple[Task, Row], ...]:
+        """The best mapping of every task that has any, as a row without names."""
+        return tuple((task, measures(found[0])) for task, found in self.rankings)
 
     @property
     def failures(self) -> tuple[tuple[Task, MapperError], ...]:

@@ -92,6 +92,11 @@ def components(accelerator: Accelerator) -> tuple[str, ...]:
     return (*buffers, accelerator.compute.name, *overhead, *units)
 
 
+def is_energy_column(name: str) -> bool:
+    """Whether a column is one of `energy_columns`."""
+    return name.startswith("energy_") and name != "energy_pj"
+
+
 def energy_columns(found: Evaluation) -> dict[str, float]:
     """Picojoules by component and by role of the tensor; 0 where a mapping leaves a component out."""
     by_component = dict.fromkeys(components(found.accelerator), 0.0) | found.energy_by("component")

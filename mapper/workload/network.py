@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,6 +43,12 @@ class Network:
         return tuple(layer.name for layer in self.layers)
 
     @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Dimensions of the layers' einsums."""
+        einsums = (part.einsum for layer in self for part in layer.parts(layer.phases()[0]))
+        return tuple(dict.fromkeys(dimension for einsum in einsums for dimension in einsum.dimensions))
+
+    @property
     def macs(self) -> int:
         """Multiply-accumulates of one forward pass."""
         return sum(layer.macs * layer.repeat for layer in self.layers)
@@ -66,6 +72,11 @@ class Network:
         """The same network on `batch` times as many samples."""
         layers = tuple(layer.with_batch(batch) for layer in self.layers)
         return replace(self, layers=layers, batch=self.batch * batch)
+
+    def only(self, names: Iterable[str]) -> Network:
+        """The network of the layers of those names, in its own order; all of it where no name is given."""
+        wanted = {self[name].name for name in names}
+        return replace(self, layers=tuple(layer for layer in self if layer.name in wanted)) if wanted else self
 
     def __getitem__(self, name: str) -> Layer:
         """The layer of that name; an error with the nearest name where there is none."""

@@ -28,6 +28,17 @@ class Phase(StrEnum):
         return ALIASES[word]
 
 
+def parse_phases(text: str | None) -> tuple[Phase, ...]:
+    """The phases of a list such as `fw,bw`, in the order of training; all for None."""
+    if text is None:
+        return tuple(Phase)
+    words = text.replace(",", " ").split()
+    if not words:
+        raise InputError("no phase is given", hint="fw,bw,wu")
+    asked = {Phase.parse(word) for word in words}
+    return tuple(phase for phase in Phase if phase in asked)
+
+
 ALIASES: dict[str, Phase] = {
     **dict.fromkeys(("fw", "forward", "fwd", "fprop"), Phase.fw),
     **dict.fromkeys(("bw", "backward", "bwd", "bprop", "dgrad", "backwarddata", "datagradient"), Phase.bw),

@@ -1,0 +1,192 @@
+"""Many plans at once: the points of a sweep, their distinct problems solved once, as rows rather than evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from mapper.arch import Accelerator
+from mapper.arch.load import load_changed
+from mapper.errors import InputError, MapperError, did_you_mean
+from mapper.runs.network import Plan, Task, partitionings
+from mapper.runs.solving import MEASURE, How, Stop, solve_all
+from mapper.runs.sweep_file import WORKLOAD, Asked, Value, read_sweep
+from mapper.runs.work import Measured, Measurement
+from mapper.search.rows import Row
+from mapper.search.solve import ASKED, Problem
+from mapper.sparsity.asked import ZerosAsked
+from mapper.workload import Network
+from mapper.workload.network import load_workload, whole_network
+from mapper.workload.phase import parse_phases
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One plan of a sweep. `names`: what varies, with its value; `work`: those of them that are no choice of design."""
+
+    names: tuple[tuple[str, Value], ...]
+    plan: Plan
+    work: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.names) or self.plan.accelerator.name
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All points; `axes` names what varies, in the order of the tables' columns."""
+
+    name: str
+    axes: tuple[str, ...]
+    points: tuple[Point, ...]
+
+    @cached_property
+    def tasks(self) -> tuple[tuple[Point, Task], ...]:
+        """Every ranking of every point."""
+        return tuple((point, task) for point in self.points for task in point.plan.tasks)
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """The distinct problems of all points, in their order."""
+        return tuple(dict.fromkeys(task.problem for _, task in self.tasks))
+
+    def shard(self, number: int, of: int) -> tuple[Problem, ...]:
+        """Every `of`-th problem from the `number`-th on, counted from 1: about the same work in each shard."""
+        return self.problems[number - 1 :: of]
+
+
+@dataclass(frozen=True)
+class PointRun:
+    """What came of one point, as rows."""
+
+    point: Point
+    outcomes: dict[Problem, Measurement]
+
+    @property
+    def plan(self) -> Plan:
+        return self.point.plan
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Task, tuple[Row, ...]], ...]:
+        """The ranked mappings of every task that has any, in the plan's order."""
+        found = ((task, self.outcomes.get(task.problem)) for task in self.plan.tasks)
+        return tuple((task, outcome.rows) for task, outcome in found if isinstance(outcome, Measured))
+
+    @property
+    def firsts(self) -> tuple[tuple[Task, Row], ...]:
+        """The best mapping of every task that has any."""
+        return tuple((task, rows[0]) for task, rows in self.rows)
+
+    @property
+    def failures(self) -> tuple[tuple[Task, MapperError], ...]:
+        """Tasks without a mapping, each with its reason."""
+        found = ((task, self.outcomes.get(task.problem)) for task in self.plan.tasks)
+        return tuple((task, outcome) for task, outcome in found if isinstance(outcome, MapperError))
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """What came of a sweep; `outcomes` lacks what was not finished, `stopped` says why."""
+
+    sweep: Sweep
+    outcomes: dict[Problem, Measurement]
+    stopped: Stop | None
+    seconds: float
+
+    @cached_property
+    def points(self) -> tuple[PointRun, ...]:
+        return tuple(PointRun(point, self.outcomes) for point in self.sweep.points)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every problem is finished."""
+        return len(self.outcomes) == len(self.sweep.problems)
+
+
+def sweep(asked: Sweep, how: How, problems: Sequence[Problem] | None = None) -> SweepRun:
+    """Solve the problems of a sweep, or those given; the same result however that is done (see `runs.run`)."""
+    solved = solve_all(asked.problems if problems is None else problems, how, MEASURE)
+    return SweepRun(asked, solved.outcomes, solved.stopped, solved.seconds)
+
+
+def load_sweep(path: Path | str) -> Sweep:
+    """The sweep of a YAML file. Raises `InputError` with the line of the setting that cannot be."""
+    file = read_sweep(path)
+    # One object for equal settings: keys of jobs and counts of mappings are remembered by it.
+    loaders = _Loaders(cache(load_workload), cache(whole_network), {})
+    points = tuple(_point(asked, loaders) for asked in file.points)
+    return Sweep(Path(path).stem, file.axes, points)
+
+
+@dataclass(frozen=True)
+class _Loaders:
+    """What points share."""
+
+    network: Callable[[str, int], Network]
+    whole: Callable[[str, int], Network]
+    accelerators: dict[tuple[object, ...], Accelerator]
+
+    def accelerator(self, asked: Asked) -> Accelerator:
+        name = str(asked.text("arch"))
+        key = (name, *((key, repr(node.plain())) for key, node in asked.changes.items()))
+        if key not in self.accelerators:
+            self.accelerators[key] = load_changed(name, asked.changes)
+        return self.accelerators[key]
+
+
+def _point(asked: Asked, loaders: _Loaders) -> Point:
+    batch = _setting(asked, "batch", lambda: _count(asked, "batch", 1))
+    top = _setting(asked, "top", lambda: _count(asked, "top", 1))
+    workload = str(asked.text("network"))
+    network = _setting(asked, "network", lambda: loaders.network(workload, batch))
+    network = _setting(asked, "layers", lambda: network.only(asked.words("layers")))
+    plan = Plan(
+        network,
+        _setting(asked, "arch", lambda: loaders.accelerator(asked)),
+        _setting(asked, "partition", lambda: partitionings(asked.text("partition"), network)),
+        _setting(asked, "phase", lambda: parse_phases(asked.text("phase"))),
+        _setting(asked, "metric", lambda: _metric(asked)),
+        top,
+        zeros=_zeros(asked).given(loaders.whole(workload, batch)),
+    )
+    return Point(asked.names, plan, tuple((name, value) for name, value in asked.names if name in WORKLOAD))
+
+
+def _setting(asked: Asked, key: str, make: Callable[[], T]) -> T:
+    """What a setting stands for; an error that has no line gets that of the setting."""
+    try:
+        return make()
+    except InputError as error:
+        if key not in asked.settings or (error.where and ":" in error.where):
+            raise
+        raise asked.settings[key].error(f"{key}: {error.message}", error.hint) from None
+
+
+def _count(asked: Asked, key: str, default: int) -> int:
+    value = asked.settings[key].plain() if key in asked.settings else default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"expected a number of 1 or more, found {value!r}")
+    return value
+
+
+def _metric(asked: Asked) -> str:
+    metric = asked.text("metric") or ASKED[0]
+    if metric not in ASKED:
+        raise InputError(f"no metric '{metric}'", hint=did_you_mean(metric, ASKED))
+    return metric
+
+
+def _zeros(asked: Asked) -> ZerosAsked:
+    names = ("density", "activation_density", "gradient_density", "masks", "balance")
+    return ZerosAsked.from_dict({name: asked.text(name) for name in names})
+
+
+def problems_by_name(asked: Sweep) -> Iterator[tuple[Problem, str]]:
+    """Each problem with the first place it is asked for."""
+    for point, task in reversed(asked.tasks):
+        yield task.problem, f"{point}: {task}"
