@@ -73,8 +73,8 @@ def _path(root: Node, key: str, value: Node) -> Path:
 
 
 def _places(root: Node) -> dict[str, Path]:
-    """Where levels, and buffers side by side in one, stand in the file, by name."""
-    found: dict[str, Path] = {}
+    """Where levels, buffers side by side in one, and the compute unit stand in the file, by name."""
+    found: dict[str, Path] = {str(root.at("compute", "name").plain()): ("compute",)} if root.child("compute") else {}
     for i, level in enumerate(_entries(root, "levels")):
         found[str(level.at("name").plain())] = ("levels", i)
         for j, buffer in enumerate(_entries(level, "buffers")):

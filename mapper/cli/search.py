@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +10,15 @@ import click
 
 from mapper.cli import options
 from mapper.cli.main import ARGUMENTS, INTERRUPTED
+from mapper.cli.progress import log_option, progress
+from mapper.cli.workers import scheduler_option, workers
 from mapper.cli.zeros import zeros_options
 from mapper.shipped import is_file
 
 if TYPE_CHECKING:
     from mapper.report.manifest import Entry
     from mapper.runs import Plan, Run, Store
-    from mapper.runs.work import Outcome
-    from mapper.search.solve import Problem
     from mapper.sparsity.asked import ZerosAsked
-
-OnDone = Callable[["Problem", "Outcome"], None]
 
 STORE = "jobs.sqlite"
 """Finished searches, in the folder of the tables."""
@@ -42,6 +37,7 @@ STORE = "jobs.sqlite"
     options.metric_option,
     options.top_option,
     options.jobs_option,
+    scheduler_option,
 )
 @zeros_options
 @click.option(
@@ -57,6 +53,7 @@ STORE = "jobs.sqlite"
 @click.option("--dry-run", is_flag=True, help="List the searches and their mapspaces; search and write nothing.")
 @options.quiet_option
 @options.verbose_option
+@log_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -71,6 +68,7 @@ def command(
     metric: str,
     top: int,
     jobs: int | None,
+    scheduler: str | None,
     timeout: float | None,
     input_gradients: bool,
     output: Path | None,
@@ -79,6 +77,7 @@ def command(
     dry_run: bool,
     quiet: bool,
     verbose: bool,
+    log: str | None,
     zeros: ZerosAsked,
 ) -> None:
     """Rank the mappings of every layer, phase and partitioning.
@@ -120,8 +119,9 @@ def command(
     with runs.Store(folder / STORE, fresh=not resume) as store:
         if resume and not quiet:
             click.echo(_resuming(store, plan), err=True)
-        with _progress(plan, quiet, verbose) as on_done:
-            run = runs.run(plan, options.processes(jobs), timeout, on_done, store)
+        count, names = options.processes(jobs), {task.problem: str(task) for task in reversed(plan.tasks)}
+        with progress(names, quiet, verbose, log) as on_done, workers(count, scheduler) as executor:
+            run = runs.run(plan, count, timeout, on_done, store, executor)
         if not run.rankings and not resume and (run.stopped is None or not run.outcomes):
             # Nothing is written, and nothing would be resumed.
             store.discard()
@@ -158,30 +158,6 @@ def _inputs(workload: str, arch: str, constraints: str | None, zeros: ZerosAsked
         if given is not None and is_file(given):
             files.append(input_file(option, given, given))
     return files
-
-
-@contextmanager
-def _progress(plan: Plan, quiet: bool, verbose: bool) -> Iterator[OnDone]:
-    """A bar on a terminal, a line per search with `-v`, else nothing; all on stderr."""
-    if verbose and not quiet:
-        names = {task.problem: str(task) for task in reversed(plan.tasks)}
-        yield lambda problem, outcome: click.echo(f"{names[problem]}: {_outcome(outcome)}", err=True)
-    elif quiet or not sys.stderr.isatty():
-        yield lambda _problem, _outcome: None
-    else:
-        with click.progressbar(length=len(plan.problems), label="searching", show_pos=True, file=sys.stderr) as bar:
-            yield lambda _problem, _outcome: bar.update(1)
-
-
-def _outcome(outcome: Outcome) -> str:
-    from mapper.errors import MapperError
-    from mapper.report import units
-
-    if isinstance(outcome, MapperError):
-        return str(outcome)
-    best = outcome.ranked[0].evaluation
-    figures = f"{units.count(best.cycles)} cycles, {units.energy(best.energy_pj)}"
-    return f"{figures}, {outcome.certificate.evaluated:,} mappings evaluated"
 
 
 def _closing(run: Run, folder: Path, names: list[str]) -> str:

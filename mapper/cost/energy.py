@@ -6,6 +6,7 @@ all instances, used or not, during all cycles.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -129,6 +130,16 @@ def area_um2(accelerator: Accelerator) -> dict[str, float | None]:
     unit = accelerator.compute.area_um2
     areas[accelerator.compute.name] = None if unit is None else unit * accelerator.pes
     return areas
+
+
+def chip_area_um2(accelerator: Accelerator) -> float | None:
+    """Area of everything below the outermost level, units for zeros included; None where some of it is not known."""
+    outside = {buffer.name for buffer in accelerator.levels[0].buffers}
+    areas = [area for name, area in area_um2(accelerator).items() if name not in outside]
+    if any(area is None for area in areas):
+        return None
+    added = accelerator.zeros.overhead_area if accelerator.zeros else 0.0
+    return (1 + added) * math.fsum(area for area in areas if area is not None)
 
 
 def _network_area(network: Network, fanout: Fanout) -> float | None:

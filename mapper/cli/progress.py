@@ -1,0 +1,125 @@
+"""How a run gets on: a bar with rate and time left on a terminal, a line per search, or a log for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from mapper.errors import InputError
+
+if TYPE_CHECKING:
+    from mapper.runs.solving import OnDone
+    from mapper.search.solve import Problem
+
+log_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--log-json",
+    "log",
+    metavar="FILE",
+    help="Write a line of JSON for each search as it ends; '-' is standard error.",
+)
+
+
+@contextmanager
+def progress(names: Mapping[Problem, str], quiet: bool, verbose: bool, log: str | None = None) -> Iterator[OnDone]:
+    """What is told of each finished search; all but a log file goes to standard error.
+
+    `names` has every search that is to come. Raises `InputError` for a log that cannot be written.
+    """
+    with ExitStack() as stack:
+        told: list[OnDone] = []
+        if log is not None:
+            told.append(_logged(stack.enter_context(_opened(log)), names))
+        if verbose and not quiet:
+            told.append(lambda problem, outcome: click.echo(f"{names[problem]}: {_outcome(outcome)}", err=True))
+        elif not quiet and log != "-" and sys.stderr.isatty():
+            told.append(stack.enter_context(_bar(len(names))))
+
+        def tell(problem: Problem, outcome: Any) -> None:
+            for each in told:
+                each(problem, outcome)
+
+        yield tell
+
+
+@contextmanager
+def _bar(length: int) -> Iterator[OnDone]:
+    start = time.monotonic()
+    with click.progressbar(
+        length=length, label="searching", show_pos=True, file=sys.stderr, item_show_func=lambda rate: rate
+    ) as bar:
+
+        def update(_problem: Problem, _outcome: Any) -> None:
+            rate = (bar.pos + 1) / max(time.monotonic() - start, 1e-9)
+            bar.update(1, f"{rate:.3g}/s" if rate >= 1 else f"{1 / rate:.3g} s each")
+
+        yield update
+
+
+@contextmanager
+def _opened(log: str) -> Iterator[TextIO]:
+    if log == "-":
+        yield sys.stderr
+        return
+    try:
+        file = open(log, "w", encoding="utf-8", buffering=1)  # noqa: SIM115 (only what opening raises is meant)
+    except OSError as error:
+        raise InputError(f"cannot write '{log}': {error.strerror}", "--log-json", "give a file") from None
+    with file:
+        yield file
+
+
+def _logged(file: TextIO, names: Mapping[Problem, str]) -> OnDone:
+    start, finished = time.monotonic(), 0
+
+    def line(problem: Problem, outcome: Any) -> None:
+        nonlocal finished
+        finished += 1
+        said = {
+            "search": names[problem],
+            "finished": finished,
+            "of": len(names),
+            "elapsed_s": round(time.monotonic() - start, 3),
+        }
+        file.write(json.dumps(said | _said(outcome), ensure_ascii=False) + "\n")
+
+    return line
+
+
+def _said(outcome: Any) -> dict[str, object]:
+    """What came of a search, for a program."""
+    from mapper.errors import MapperError
+
+    if isinstance(outcome, MapperError):
+        return {"failed": str(outcome)}
+    figures = {name: _first(outcome)[name] for name in ("cycles", "energy_pj", "utilization", "mapping")}
+    certificate = outcome.certificate
+    return figures | {"optimal": certificate.optimal, "gap": certificate.gap, "evaluated": certificate.evaluated}
+
+
+def _outcome(outcome: Any) -> str:
+    """What came of a search, for people."""
+    from mapper.errors import MapperError
+    from mapper.report import units
+
+    if isinstance(outcome, MapperError):
+        return str(outcome)
+    best = _first(outcome)
+    figures = f"{units.count(best['cycles'])} cycles, {units.energy(best['energy_pj'])}"
+    return f"{figures}, {outcome.certificate.evaluated:,} mappings evaluated"
+
+
+def _first(outcome: Any) -> dict[str, Any]:
+    """Figures of the best mapping of a solution or of a measurement."""
+    from mapper.runs.work import Measured
+
+    if isinstance(outcome, Measured):
+        return dict(outcome.rows[0])
+    best = outcome.ranked[0].evaluation
+    names = ("cycles", "energy_pj", "utilization")
+    return {name: getattr(best, name) for name in names} | {"mapping": str(best.mapping)}
