@@ -23,7 +23,10 @@ from mapper.search.rows import Row
 BREAKDOWN, TOTALS = "breakdown.csv", "totals.csv"
 
 TEXTS = frozenset(
-    "arch network layer phase part partitioning mapping bound_by component tensor action interconnect_pattern".split()
+    (
+        *("arch", "network", "layer", "phase", "part", "partitioning", "mapping", "bound_by"),
+        *("component", "tensor", "action", "interconnect_pattern"),
+    )
 )
 """Columns that are text whatever they look like: a layer may be called 1."""
 
