@@ -20,13 +20,16 @@ from mapper.errors import MapperError, MapperWarning, did_you_mean
 
 COMMANDS = {
     "search": "The best mappings of every layer, phase and partitioning of a network.",
+    "sweep": "The same at every point of a grid of designs, densities and batches.",
     "evaluate": "Cost of a given mapping, every count.",
     "explain": "What a mapping does: its loops, tiles, what bounds it and what refetches.",
+    "compare": "Designs, partitionings, phases or runs side by side, normalised to the first.",
+    "report": "A run as one page of HTML: tables to sort and filter, figures, mappings explained.",
     "graph": "How words travel below a level: who shares them, what they load, as tables, a figure or a graph.",
     "masks": "Actual weight masks: what they are like, synthetic ones, whether they load.",
     "list": "What ships: accelerators, networks and their layers, partitionings, formats.",
-    "validate": "Check accelerator, network and mapping files strictly.",
-    "new": "A commented accelerator or network file to start from.",
+    "validate": "Check accelerator, network, sweep and mapping files strictly.",
+    "new": "A commented accelerator, network or sweep file to start from.",
     "completion": "The script that completes commands and names in bash, zsh or fish.",
 }
 """Name of each command, which is also its module beside this one, and what `mapper --help` says of it."""

@@ -1,4 +1,4 @@
-"""`mapper new`: a commented accelerator or network file to start from."""
+"""`mapper new`: a commented accelerator, network or sweep file to start from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import click
 from mapper.cli import options
 from mapper.errors import InputError
 
-KINDS = ("arch", "network")
+KINDS = ("arch", "network", "sweep")
+
+_NEXT = {
+    "arch": "search resnet18:conv1 --arch {}",
+    "network": "search {} --arch procrustes",
+    "sweep": "sweep {} --dry-run",
+}
+"""What to do with a file of that kind."""
 
 
 @click.command("new")
@@ -18,16 +25,13 @@ KINDS = ("arch", "network")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: NAME.yaml here.")
 @click.option("--force", is_flag=True, help="Overwrite a file that exists.")
 def command(kind: str, name: str, output: Path | None, force: bool) -> None:
-    """A commented template of an accelerator or a network called NAME, which runs as it stands."""
+    """A commented template of an accelerator, a network or a sweep called NAME, which runs as it stands."""
     text = _template(kind, name)
     path = output or Path(f"{name}.yaml")
     _write(path, text, force)
     click.echo(f"written: {path}")
     shown = path if len(path.parts) > 1 or path.suffix in (".yaml", ".yml") else f"./{path}"
-    if kind == "arch":
-        click.echo(f"next: mapper validate {path} && mapper search resnet18:conv1 --arch {shown}")
-    else:
-        click.echo(f"next: mapper validate {path} && mapper search {shown} --arch procrustes")
+    click.echo(f"next: mapper validate {path} && mapper {_NEXT[kind].format(shown)}")
 
 
 def _template(kind: str, name: str) -> str:
@@ -35,6 +39,10 @@ def _template(kind: str, name: str) -> str:
         from mapper.arch import arch_template
 
         return arch_template(name)
+    if kind == "sweep":
+        from mapper.runs.sweep_template import sweep_template
+
+        return sweep_template(name)
     from mapper.workload.template import network_template
 
     return network_template(name)

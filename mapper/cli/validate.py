@@ -1,4 +1,4 @@
-"""`mapper validate`: strict check of accelerators, networks, mappings and constraints, told apart by their keys."""
+"""`mapper validate`: strict check of accelerators, networks, mappings, constraints and sweeps, told apart by keys."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 _ARCH_KEYS = ("compute", "bits", "technology_nm", "clock_ghz")
 _LAYER_KEYS = ("conv", "linear", "matmul")
 _CONSTRAINT_KEYS = ("constraints", "min_utilization")
-_KEYS = ("name", "levels", "layers", *_ARCH_KEYS, *_LAYER_KEYS, *_CONSTRAINT_KEYS)
+_SWEEP_KEYS = ("network", "arch", "grid", "points")
+_KEYS = ("name", "levels", "layers", *_ARCH_KEYS, *_LAYER_KEYS, *_CONSTRAINT_KEYS, *_SWEEP_KEYS)
+
+_PLURAL = {"search": "es"}
 
 
 @click.command("validate")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @click.pass_context
 def command(ctx: click.Context, files: tuple[str, ...]) -> None:
-    """Check accelerator, network, mapping and constraint files.
+    """Check accelerator, network, mapping, constraint and sweep files.
 
     All files are checked. Each gives a line: `ok: ...`, or an error with file:line, the value and the nearest valid
     one. Exit code: 0 all are fine, 2 otherwise.
@@ -49,12 +52,15 @@ def _checked(path: Path) -> str:
         "layer": _layer,
         "mapping": _mapping,
         "constraints": _constraints,
+        "sweep": _sweep,
     }[kind](path)
 
 
 def _kind(node: Node, path: Path) -> str:
-    """Accelerator, network, layer or mapping, by the keys on top."""
+    """Accelerator, network, layer, mapping, constraints or sweep, by the keys on top."""
     keys = set(node.value) if isinstance(node.value, dict) else set()
+    if keys & set(_SWEEP_KEYS):
+        return "sweep"
     if "layers" in keys and "levels" not in keys:
         return "network"
     if keys == {"levels"}:
@@ -104,5 +110,12 @@ def _constraints(path: Path) -> str:
     return f"constraints {load_constraints(path)}".rstrip()
 
 
+def _sweep(path: Path) -> str:
+    from mapper.runs.sweep import load_sweep
+
+    sweep = load_sweep(path)
+    return f"sweep of {_count(len(sweep.points), 'point')}, {_count(len(sweep.problems), 'search')}"
+
+
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun}{_PLURAL.get(noun, 's') * (number != 1)}"

@@ -1,11 +1,13 @@
 """Runs as tables, files and text."""
 
-from mapper.report.bundle import run_files, stale_names
+from mapper.report.bundle import run_files, stale_names, sweep_files
 from mapper.report.files import check_folder, write_files
 from mapper.report.formats import FORMATS, Table, check_format
 from mapper.report.nofit import diagnosis_text, failures_text
 from mapper.report.obstacles import obstacles
 from mapper.report.summary import dry_run, next_step, summary
+from mapper.report.sweep_tables import check_axes, points_table
+from mapper.report.sweep_text import sweep_dry_run, sweep_summary
 from mapper.report.tables import breakdown_table, mappings_table
 from mapper.report.totals import Total, totals, totals_table
 
@@ -14,6 +16,7 @@ __all__ = [
     "Table",
     "Total",
     "breakdown_table",
+    "check_axes",
     "check_folder",
     "check_format",
     "diagnosis_text",
@@ -22,9 +25,13 @@ __all__ = [
     "mappings_table",
     "next_step",
     "obstacles",
+    "points_table",
     "run_files",
     "stale_names",
     "summary",
+    "sweep_dry_run",
+    "sweep_files",
+    "sweep_summary",
     "totals",
     "totals_table",
     "write_files",

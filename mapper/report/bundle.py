@@ -1,14 +1,16 @@
-"""Everything that a search writes into its folder."""
+"""Everything that a search or a sweep writes into its folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from mapper.report.files import MANIFEST
-from mapper.report.formats import FORMATS, SUFFIXES, file_name
-from mapper.report.manifest import Entry, manifest
+from mapper.report.formats import FORMATS, SUFFIXES, Table, file_name
+from mapper.report.manifest import Entry, manifest, sweep_manifest
+from mapper.report.sweep_tables import sweep_tables
 from mapper.report.tables import tables
 from mapper.runs import Run
+from mapper.runs.sweep import SweepRun
 
 
 def run_files(
@@ -18,12 +20,21 @@ def run_files(
 
     `zeros` are the options about zeros, which the manifest keeps.
     """
-    files: dict[str, bytes] = {}
-    every = tables(run)
-    for kind in dict.fromkeys(("csv", form)):
-        files |= {file_name(table, kind): FORMATS[kind](table) for table in every}
+    files = _in_formats(tables(run), form)
     names = [*files, MANIFEST]
     return files | {MANIFEST: manifest(run, workload, arguments, inputs, names, zeros)}
+
+
+def sweep_files(run: SweepRun, form: str, arguments: Sequence[str], inputs: Iterable[Entry]) -> dict[str, bytes]:
+    """The same of a sweep."""
+    files = _in_formats(sweep_tables(run), form)
+    return files | {MANIFEST: sweep_manifest(run, arguments, inputs, [*files, MANIFEST])}
+
+
+def _in_formats(every: Sequence[Table], form: str) -> dict[str, bytes]:
+    """Tables as CSV, and in the format `form` too."""
+    kinds = dict.fromkeys(("csv", form))
+    return {file_name(table, kind): FORMATS[kind](table) for kind in kinds for table in every}
 
 
 def stale_names(files: Iterable[str]) -> list[str]:

@@ -26,7 +26,8 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(self.rows[0]) if self.rows else ()
+        """Of the rows; those for a page where there are no rows."""
+        return tuple(self.rows[0]) if self.rows else self.on_page
 
 
 def to_csv(table: Table) -> bytes:

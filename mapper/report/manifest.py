@@ -18,8 +18,12 @@ from mapper.arch.zeros import Zeros
 from mapper.cost.energy import area_um2
 from mapper.errors import InputError
 from mapper.runs import Run
+from mapper.runs.sweep import SweepRun
 
 Entry = dict[str, object]
+
+SWEEP = "sweep"
+"""The `kind` of a sweep's manifest; that of a search has none."""
 
 
 def input_file(option: str, given: str, path: Path | str) -> Entry:
@@ -68,6 +72,39 @@ def manifest(
         "files": list(files),
         "wall_time_s": round(run.seconds, 3),
     }
+    return _written(document)
+
+
+def sweep_manifest(run: SweepRun, arguments: Sequence[str], inputs: Iterable[Entry], files: Iterable[str]) -> bytes:
+    """`manifest.json` of a sweep; `limits` of each accelerator go by the first point that has it."""
+    sweep = run.sweep
+    accelerators: dict[Accelerator, str] = {}
+    for point in sweep.points:
+        accelerators.setdefault(point.plan.accelerator, str(point))
+    document: Entry = {
+        "version": __version__,
+        "kind": SWEEP,
+        "command": ["mapper", *arguments],
+        "sweep": sweep.name,
+        "axes": list(sweep.axes),
+        "points": [dict(point.names) for point in sweep.points],
+        "seeds": {},
+        "inputs": list(inputs),
+        "limits": {name: limits(accelerator) for accelerator, name in accelerators.items()},
+        "problems": {
+            "rankings": len(sweep.tasks),
+            "searches": len(sweep.problems),
+            "finished": len(run.outcomes),
+            "stopped": None if run.stopped is None else str(run.stopped),
+            "failed": sum(len(point.failures) for point in run.points),
+        },
+        "files": list(files),
+        "wall_time_s": round(run.seconds, 3),
+    }
+    return _written(document)
+
+
+def _written(document: Entry) -> bytes:
     # Names of files need not be UTF-8; JSON has a way to write any.
     return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 

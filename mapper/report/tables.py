@@ -8,7 +8,7 @@ from dataclasses import astuple, fields
 from mapper.cost.single import Item
 from mapper.report.formats import Table
 from mapper.report.totals import totals_table
-from mapper.runs import Run, Task
+from mapper.runs import Plan, Run, Task
 from mapper.search.result import Ranked
 from mapper.search.rows import Row, mapping_row
 
@@ -21,7 +21,9 @@ DECISIVE = (
 
 def mappings_table(run: Run) -> Table:
     """One row per layer, phase, part, partitioning and rank."""
-    rows = (_places(run, task) | mapping_row(ranking, ranked) for task, ranking in run.rankings for ranked in ranking)
+    rows = (
+        places(run.plan, task) | mapping_row(ranking, ranked) for task, ranking in run.rankings for ranked in ranking
+    )
     return Table("mappings", tuple(rows), DECISIVE)
 
 
@@ -36,11 +38,11 @@ def tables(run: Run) -> tuple[Table, ...]:
     return mappings_table(run), breakdown_table(run), totals_table(run)
 
 
-def _places(run: Run, task: Task) -> Row:
+def places(plan: Plan, task: Task) -> Row:
     """Where a ranking belongs: the first columns of its rows."""
     return {
-        "arch": run.plan.accelerator.name,
-        "network": run.plan.network.name,
+        "arch": plan.accelerator.name,
+        "network": plan.network.name,
         "layer": task.layer.label,
         "repeat": task.layer.repeat,
         "phase": str(task.phase),
@@ -52,4 +54,4 @@ def _places(run: Run, task: Task) -> Row:
 def _charges(run: Run, task: Task, ranked: Ranked) -> Iterator[Row]:
     names = [field.name for field in fields(Item)]
     for item in ranked.evaluation.items:
-        yield _places(run, task) | {"rank": ranked.rank} | dict(zip(names, astuple(item), strict=True))
+        yield places(run.plan, task) | {"rank": ranked.rank} | dict(zip(names, astuple(item), strict=True))

@@ -106,6 +106,22 @@ class Store:
             with self._errors():
                 self._connection.execute("INSERT OR IGNORE INTO jobs VALUES (?, ?, ?)", row)
 
+    def merge(self, path: Path) -> int:
+        """Take in what another store holds; the number of searches that were not here. It is left as it is."""
+        if not path.is_file():
+            raise InputError("no such store", str(path), "the folder of a shard has it")
+        before = len(self)
+        with Store(path) as other, self._errors():
+            rows = [row for row in other.rows() if _digest(row[1]) == row[2]]
+            with _transaction(self._connection):
+                self._connection.executemany("INSERT OR IGNORE INTO jobs VALUES (?, ?, ?)", rows)
+        return len(self) - before
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Everything in it: keys, outcomes and their digests."""
+        with self._errors():
+            return self._connection.execute("SELECT key, outcome, digest FROM jobs ORDER BY key").fetchall()
+
     def close(self) -> None:
         """Close it; the last to do so leaves one file."""
         # All is committed: what is wrong now does no harm.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -10,10 +11,11 @@ from typing import TypeVar
 
 from mapper.arch import Accelerator
 from mapper.arch.load import load_changed
-from mapper.errors import InputError, MapperError, did_you_mean
+from mapper.arch.memory import CAPACITIES, ENERGIES
+from mapper.errors import InputError, MapperError, MapperWarning, did_you_mean
 from mapper.runs.network import Plan, Task, partitionings
 from mapper.runs.solving import MEASURE, How, Stop, solve_all
-from mapper.runs.sweep_file import WORKLOAD, Asked, Value, read_sweep
+from mapper.runs.sweep_file import WORKLOAD, Asked, SweepFile, Value, read_sweep
 from mapper.runs.work import Measured, Measurement
 from mapper.search.rows import Row
 from mapper.search.solve import ASKED, Problem
@@ -23,6 +25,9 @@ from mapper.workload.network import load_workload, whole_network
 from mapper.workload.phase import parse_phases
 
 T = TypeVar("T")
+
+FILES = ("network", "arch", "masks", "density")
+"""Settings that may be a file."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Sweep:
     name: str
     axes: tuple[str, ...]
     points: tuple[Point, ...]
+    given: tuple[tuple[str, str], ...] = ()
+    """Networks, accelerators and what else may be a file, as (setting, text)."""
 
     @cached_property
     def tasks(self) -> tuple[tuple[Point, Task], ...]:
@@ -54,6 +61,11 @@ class Sweep:
     def problems(self) -> tuple[Problem, ...]:
         """The distinct problems of all points, in their order."""
         return tuple(dict.fromkeys(task.problem for _, task in self.tasks))
+
+    @property
+    def names(self) -> dict[Problem, str]:
+        """Where each problem is first asked for."""
+        return {task.problem: f"{point}: {task}" for point, task in reversed(self.tasks)}
 
     def shard(self, number: int, of: int) -> tuple[Problem, ...]:
         """Every `of`-th problem from the `number`-th on, counted from 1: about the same work in each shard."""
@@ -120,7 +132,21 @@ def load_sweep(path: Path | str) -> Sweep:
     # One object for equal settings: keys of jobs and counts of mappings are remembered by it.
     loaders = _Loaders(cache(load_workload), cache(whole_network), {})
     points = tuple(_point(asked, loaders) for asked in file.points)
-    return Sweep(Path(path).stem, file.axes, points)
+    for line in _unpriced(file):
+        warnings.warn(MapperWarning(line), stacklevel=2)
+    given = dict.fromkeys((key, asked.text(key)) for key in FILES for asked in file.points)
+    return Sweep(Path(path).stem, file.axes, points, tuple((key, text) for key, text in given if text is not None))
+
+
+def _unpriced(file: SweepFile) -> Iterator[str]:
+    """Sizes that vary while the energy of a word stays that of the file."""
+    changes = {key: node for asked in file.points for key, node in asked.changes.items()}
+    for key, node in changes.items():
+        memory, _, quantity = key.rpartition(".")
+        several = len({str(asked.changes[key].plain()) for asked in file.points if key in asked.changes}) > 1
+        priced = any(other.startswith(f"{memory}.{energy}") for other in changes for energy in ENERGIES)
+        if several and quantity in CAPACITIES and not priced:
+            yield f"{node.where}: {key} varies, and the energies of {memory} stay those of the accelerator's file"
 
 
 @dataclass(frozen=True)
@@ -184,9 +210,3 @@ def _metric(asked: Asked) -> str:
 def _zeros(asked: Asked) -> ZerosAsked:
     names = ("density", "activation_density", "gradient_density", "masks", "balance")
     return ZerosAsked.from_dict({name: asked.text(name) for name in names})
-
-
-def problems_by_name(asked: Sweep) -> Iterator[tuple[Problem, str]]:
-    """Each problem with the first place it is asked for."""
-    for point, task in reversed(asked.tasks):
-        yield task.problem, f"{point}: {task}"
