@@ -7,6 +7,7 @@ from mapper.report.figures.buffers import draw_buffers
 from mapper.report.figures.energy import draw_energy
 from mapper.report.figures.imbalance import draw_imbalance, imbalance_entries
 from mapper.report.figures.pareto import Design, draw_pareto
+from mapper.report.figures.points import sweep_figures
 from mapper.report.figures.roofline import draw_roofline
 from mapper.report.figures.speedup import draw_partitionings, draw_speedup
 from mapper.report.figures.utilization import draw_utilization
@@ -27,6 +28,7 @@ __all__ = [
     "imbalance_entries",
     "mapping_figures",
     "run_figures",
+    "sweep_figures",
 ]
 
 

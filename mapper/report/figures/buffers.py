@@ -45,14 +45,14 @@ def draw_buffers(series: Series, buffer: str, title: str, form: str = "svg") -> 
         figure = page(0.4 + ROW_IN * rows)
         panels = list(figure.subplots(rows, columns, sharey=True, squeeze=False).ravel())
         for axes, (label, sizes) in zip(panels, shown.items(), strict=False):
-            drawn = _bars(axes, sizes, names, scale, 1 / columns)
+            drawn = _bars(axes, sizes, names, scale, 1 / columns, max(totals) / scale)
             axes.set_title(wrapped(label, 7.5, 6.2 / columns))
             axes.set_xlabel(f"size of {buffer} (KiB)")
         for axes in panels[len(shown) :]:
             axes.set_visible(False)
         for axes in panels[::columns]:
             axes.set_ylabel(f"energy ({unit})")
-        panels[0].set_ylim(0, 1.1 * max(totals) / scale)
+        panels[0].set_ylim(0, 1.12 * max(totals) / scale)
         legend(figure, drawn, title)
         return finished(figure, form)
 
@@ -63,8 +63,9 @@ def _bars(
     components: Sequence[str],
     scale: float,
     share: float,
+    tallest: float,
 ) -> dict[str, Any]:
-    """A stack per size; `share` of the page's width is the panel's."""
+    """A stack per size; `share` of the page's width is the panel's, `tallest` a stack of any panel."""
     places = [math.log2(size) for size, _ in sizes]
     gaps = [after - before for before, after in itertools.pairwise(places) if after > before]
     width = 0.72 * min([1.0, *gaps])
@@ -76,7 +77,7 @@ def _bars(
         bottoms = [bottom + height for bottom, height in zip(bottoms, heights, strict=True)]
     least = min(range(len(sizes)), key=lambda i: bottoms[i])
     (drawn["least energy"],) = axes.plot(
-        places[least], bottoms[least] + 0.035 * max(bottoms), marker="v", markersize=4, color="black", linestyle=""
+        places[least], bottoms[least] + 0.045 * tallest, marker="v", markersize=4, color="black", linestyle=""
     )
     names = [f"{size:.6g}" for size, _ in sizes]
     turned = sum(map(len, names)) + 2 * len(names) > LETTERS * share

@@ -69,10 +69,11 @@ def _points(axes: Axes, designs: Sequence[Design], spots: Any, front: Sequence[i
     others = [i for i in range(len(designs)) if i not in set(front)]
     drawn: dict[str, Any] = {}
     if front:
-        drawn["Pareto front"] = axes.scatter(
+        with_area = " with area" if all(one.area_um2 for one in designs) else ""
+        drawn[f"Pareto front{with_area}"] = axes.scatter(
             spots[front, 0], spots[front, 1], s=sizes[front], color=COLOURS[0], zorder=3, linewidths=0
         )
-        axes.step(*spots[front].T, where="post", color=COLOURS[0], linewidth=0.9, zorder=2)
+        axes.step(*spots[_line(spots, front)].T, where="post", color=COLOURS[0], linewidth=0.9, zorder=2)
     if others:
         drawn["dominated"] = axes.scatter(
             spots[others, 0], spots[others, 1], s=sizes[others], zorder=1, **(dict(OPEN) | {"edgecolors": GREY})
@@ -80,9 +81,18 @@ def _points(axes: Axes, designs: Sequence[Design], spots: Any, front: Sequence[i
     return drawn | _areas(axes, designs)
 
 
+def _line(spots: Any, front: Sequence[int]) -> list[int]:
+    """Those of the front that no other has less energy than in as few cycles: others are on it for their area."""
+    line: list[int] = []
+    for i in front:
+        if not line or spots[i, 1] < spots[line[-1], 1]:
+            line.append(i)
+    return line
+
+
 def _obstacles(spots: Any, front: Sequence[int]) -> list[tuple[float, float]]:
     """What names keep away from: the points, and spots along the falls of the line."""
-    falls = [(spots[after], spots[before]) for before, after in itertools.pairwise(front)]
+    falls = [(spots[after], spots[before]) for before, after in itertools.pairwise(_line(spots, front))]
     along = [(float(low[0]), float(y)) for low, high in falls for y in np.linspace(low[1], high[1], 40)]
     return [(float(x), float(y)) for x, y in spots] + along
 
