@@ -13,10 +13,8 @@ from mapper.cli.main import ARGUMENTS, INTERRUPTED
 from mapper.cli.progress import log_option, progress
 from mapper.cli.workers import scheduler_option, workers
 from mapper.cli.zeros import zeros_options
-from mapper.shipped import is_file
 
 if TYPE_CHECKING:
-    from mapper.report.manifest import Entry
     from mapper.runs import Plan, Run, Store
     from mapper.sparsity.asked import ZerosAsked
 
@@ -114,7 +112,7 @@ def command(
         return
     report.check_format(form)
     folder = output or _default_folder(workload, plan)
-    inputs = _inputs(workload, arch, constraint_file, zeros)
+    inputs = report.inputs(workload, arch, zeros, constraint_file)
     report.check_folder(folder)
     with runs.Store(folder / STORE, fresh=not resume) as store:
         if resume and not quiet:
@@ -144,20 +142,6 @@ def _default_folder(workload: str, plan: Plan) -> Path:
     layer = plan.network.layers[0].label
     parts = [name, layer] if workload.endswith(f":{layer}") else [name]
     return Path("results", re.sub(r"[^\w.\-]+", "_", "-".join([*parts, plan.accelerator.name])))
-
-
-def _inputs(workload: str, arch: str, constraints: str | None, zeros: ZerosAsked) -> list[Entry]:
-    from mapper.arch.load import arch_file
-    from mapper.report.manifest import input_file
-    from mapper.workload.network import workload_file
-
-    network = workload_file(workload)
-    files = [] if network is None else [input_file("NETWORK", workload, network)]
-    files.append(input_file("--arch", arch, arch_file(arch)))
-    for option, given in (("--constraints", constraints), ("--masks", zeros.masks), ("--density", zeros.density)):
-        if given is not None and is_file(given):
-            files.append(input_file(option, given, given))
-    return files
 
 
 def _closing(run: Run, folder: Path, names: list[str]) -> str:

@@ -3,6 +3,7 @@
 from mapper.report.bundle import run_files, stale_names, sweep_files
 from mapper.report.files import check_folder, write_files
 from mapper.report.formats import FORMATS, Table, check_format
+from mapper.report.manifest import inputs
 from mapper.report.nofit import diagnosis_text, failures_text
 from mapper.report.obstacles import obstacles
 from mapper.report.summary import dry_run, next_step, summary
@@ -22,6 +23,7 @@ __all__ = [
     "diagnosis_text",
     "dry_run",
     "failures_text",
+    "inputs",
     "mappings_table",
     "next_step",
     "obstacles",

@@ -13,14 +13,20 @@ from pathlib import Path
 
 from mapper import __version__
 from mapper.arch import Accelerator, Axis, Buffer, Level
+from mapper.arch.load import arch_file
 from mapper.arch.network import Network
 from mapper.arch.zeros import Zeros
 from mapper.cost.energy import area_um2
 from mapper.errors import InputError
 from mapper.runs import Run
 from mapper.runs.sweep import SweepRun
+from mapper.shipped import is_file
+from mapper.sparsity.asked import ZerosAsked
+from mapper.workload.network import workload_file
 
 Entry = dict[str, object]
+
+NOTHING_ASKED = ZerosAsked()
 
 SWEEP = "sweep"
 """The `kind` of a sweep's manifest; that of a search has none."""
@@ -38,6 +44,17 @@ def input_file(option: str, given: str, path: Path | str) -> Entry:
         "path": str(Path(path).resolve()),
         "sha256": hashlib.sha256(data).hexdigest(),
     }
+
+
+def inputs(workload: str, arch: str, zeros: ZerosAsked = NOTHING_ASKED, constraints: str | None = None) -> list[Entry]:
+    """The files that a search reads: of the network, the accelerator, masks, densities and constraints."""
+    network = workload_file(workload)
+    files = [] if network is None else [input_file("NETWORK", workload, network)]
+    files.append(input_file("--arch", arch, arch_file(arch)))
+    for option, given in (("--constraints", constraints), ("--masks", zeros.masks), ("--density", zeros.density)):
+        if given is not None and is_file(given):
+            files.append(input_file(option, given, given))
+    return files
 
 
 def manifest(
