@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from mapper.report.files import MANIFEST
 from mapper.report.formats import FORMATS, SUFFIXES, Table, file_name
 from mapper.report.manifest import Entry, manifest, sweep_manifest
-from mapper.report.sweep_tables import sweep_tables
+from mapper.report.sweep_tables import failed_table, sweep_mappings_table
 from mapper.report.tables import tables
 from mapper.runs import Run
 from mapper.runs.sweep import SweepRun
@@ -25,9 +25,11 @@ def run_files(
     return files | {MANIFEST: manifest(run, workload, arguments, inputs, names, zeros)}
 
 
-def sweep_files(run: SweepRun, form: str, arguments: Sequence[str], inputs: Iterable[Entry]) -> dict[str, bytes]:
-    """The same of a sweep."""
-    files = _in_formats(sweep_tables(run), form)
+def sweep_files(
+    run: SweepRun, points: Table, form: str, arguments: Sequence[str], inputs: Iterable[Entry]
+) -> dict[str, bytes]:
+    """The same of a sweep, of which `points` are the points."""
+    files = _in_formats((points, sweep_mappings_table(run), failed_table(run)), form)
     return files | {MANIFEST: sweep_manifest(run, arguments, inputs, [*files, MANIFEST])}
 
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import cast
 
 from mapper import __version__
 from mapper.arch import Accelerator, Axis, Buffer, Level
@@ -118,12 +119,28 @@ def sweep_manifest(run: SweepRun, arguments: Sequence[str], inputs: Iterable[Ent
         "files": list(files),
         "wall_time_s": round(run.seconds, 3),
     }
-    return _written(document)
+    return _written(document, ("points", "limits"))
 
 
-def _written(document: Entry) -> bytes:
+def _written(document: Entry, long: Sequence[str] = ()) -> bytes:
+    """JSON; of what is `long` an entry takes a line."""
+    lines = (f"  {_text(key)}: {_lined(value) if key in long else _indented(value)}" for key, value in document.items())
     # Names of files need not be UTF-8; JSON has a way to write any.
-    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace")
+
+
+def _text(value: object, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False)
+
+
+def _indented(value: object) -> str:
+    return _text(value, 2).replace("\n", "\n  ")
+
+
+def _lined(value: object) -> str:
+    if isinstance(value, dict):
+        return "{\n" + ",\n".join(f"    {_text(key)}: {_text(each)}" for key, each in value.items()) + "\n  }"
+    return "[\n" + ",\n".join(f"    {_text(each)}" for each in cast(Iterable[object], value)) + "\n  ]"
 
 
 def limits(accelerator: Accelerator) -> Entry:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mapper.arch import load_arch
+from mapper.arch import Accelerator, load_arch
 from mapper.cost import Evaluation, evaluate_part
 from mapper.errors import InputError, MapperWarning, MappingError, did_you_mean
 from mapper.mapping import parse_nest
@@ -20,7 +20,7 @@ from mapper.report.files import MANIFEST
 from mapper.shipped import is_file, is_folder
 from mapper.sparsity.asked import ZerosAsked
 from mapper.sparsity.given import ALL_DENSE, ZerosGiven
-from mapper.workload import Layer, Part
+from mapper.workload import Layer, Network, Part
 from mapper.workload.network import load_workload, whole_network
 
 MAPPINGS = "mappings.csv"
@@ -75,7 +75,7 @@ class RunFolder:
         """The mapping of `row` with its layer and accelerator, evaluated; a warning where a file has changed."""
         for entry in self.manifest["inputs"]:
             _warn_if_changed(Path(entry["path"]), entry["sha256"])
-        layer = self._layer(row["layer"])
+        layer = self._network[row["layer"]]
         part = next((part for part in layer.parts(row["phase"]) if part.label == row["part"]), None)
         if part is None:
             raise InputError(
@@ -84,10 +84,9 @@ class RunFolder:
         return Recorded(row, layer, part, self._evaluation(layer, part, row))
 
     def _evaluation(self, layer: Layer, part: Part, row: Row) -> Evaluation:
-        accelerator = load_arch(self._source("--arch"))
         sparsity = self._zeros.sparsity(layer, part)
         try:
-            return evaluate_part(part.einsum, accelerator, parse_nest(row["mapping"]), sparsity)
+            return evaluate_part(part.einsum, self._accelerator, parse_nest(row["mapping"]), sparsity)
         except MappingError as error:
             raise MappingError(f"rank {row['rank']}: {error}", str(self.path / MAPPINGS)) from None
 
@@ -105,11 +104,16 @@ class RunFolder:
         text = self.manifest["workload"] if "+=" in self.manifest["workload"] else self._source("NETWORK")
         return asked.given(whole_network(text, self.manifest["batch"]))
 
-    def _layer(self, name: str) -> Layer:
-        """A layer with its batch; an einsum states that in its bounds."""
+    @cached_property
+    def _accelerator(self) -> Accelerator:
+        return load_arch(self._source("--arch"))
+
+    @cached_property
+    def _network(self) -> Network:
+        """With its batch; an einsum states that in its bounds."""
         if "+=" in self.manifest["workload"]:
-            return load_workload(self.manifest["workload"])[name]
-        return load_workload(self._source("NETWORK"), self.manifest["batch"])[name]
+            return load_workload(self.manifest["workload"])
+        return load_workload(self._source("NETWORK"), self.manifest["batch"])
 
     def _source(self, option: str) -> str:
         """The file that the search read, or what it was given where the file is not there any more."""

@@ -95,7 +95,10 @@ def typed(text: str) -> object:
 def _read(path: Path) -> list[dict[str, str]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file, strict=True))
+            rows = list(csv.DictReader(file, strict=True))
+        if any(None in row or None in row.values() for row in rows):
+            raise ValueError("a row has not as many columns as the header")
+        return rows
     except (OSError, ValueError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot be read: {reason}", str(path), f"mapper search writes it beside {MAPPINGS}") from None

@@ -1,0 +1,44 @@
+"""Columns that several tables of a run's page share, by their names in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mapper.report.page import shown
+from mapper.report.page.checked import components
+from mapper.report.page.source import number
+from mapper.report.page.table import Column, Row
+
+LAYER = Column("layer", "Layer", choices=True, code=True)
+PHASE = Column("phase", "Phase", choices=True, note="fw forward, bw backward-data, wu weight update")
+PART = Column("part", "Part", note="a strided layer's bw and wu are split into parts without holes")
+PARTITIONING = Column("partitioning", "Partitioning", choices=True, note="dimensions over X and over Y")
+RANK = Column("rank", "Rank", form=shown.count, choices=True)
+CYCLES = Column("cycles", "Cycles", form=shown.count)
+UTILIZATION = Column("utilization", "Util.", "%", shown.percent, note="effectual macs / (cycles x compute units)")
+EDP = Column("edp_pj_cycles", "EDP", "pJ·cycles", shown.power, note="energy x cycles")
+
+LEAST = 0.01
+"""Share of the energy below which a component gets no column of its own; the files have all."""
+
+PHASES = {"fw": "forward", "bw": "backward-data", "wu": "weight update", "all": "all phases"}
+"""What the phases are called."""
+
+
+def energy(rows: Sequence[Row], name: str = "energy_pj", head: str = "Energy", minor: bool = False) -> Column:
+    """A column of energies in the unit that suits its rows."""
+    unit = shown.energy_unit(number(row, name) for row in rows)
+    return Column(name, head, unit.name, unit.form, minor=minor)
+
+
+def component_energies(rows: Sequence[Row], minor: bool = False) -> Iterator[Column]:
+    """A column per component that takes at least `LEAST` of the energy of some row, all in one unit."""
+    present = {c: name for c, name in components(rows[0]).items() if any(_weighs(row, name) for row in rows)}
+    unit = shown.energy_unit(number(row, name) for name in present.values() for row in rows)
+    for component, name in present.items():
+        head = component.replace("_", " ")
+        yield Column(name, head, unit.name, unit.form, minor=minor, note=f"energy of {head}")
+
+
+def _weighs(row: Row, name: str) -> bool:
+    return number(row, name) > LEAST * number(row, "energy_pj")
