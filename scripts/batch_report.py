@@ -12,7 +12,8 @@ from pathlib import Path
 
 import mapper
 from mapper import report, runs
-from mapper.report.page import look, read_source, run_page
+from mapper.report.page import read_source
+from mapper.report.page import report as page_of
 from mapper.sparsity.asked import ZerosAsked
 
 NETWORKS = ("resnet18", "mobilenet_v2", "bert_base")  # shipped names or files
@@ -46,8 +47,7 @@ def main() -> None:
         inputs = report.inputs(name, ARCH, ZEROS)
         files = report.run_files(found, "csv", name, ["search", name], inputs, ZEROS.as_dict())
         report.write_files(folder, files)
-        page = run_page(look(read_source(folder)))
-        report.write_files(folder, {"report.html": page})
+        report.write_files(folder, {"report.html": page_of(read_source(folder)).html})
         (total,) = (t for t in report.totals(found) if (t.phase, t.partitioning) == ("all", "best"))
         print(f"{name}: {total.cycles:,} cycles, {total.energy_pj / 1e9:,.2f} mJ a step; {folder / 'report.html'}")
 

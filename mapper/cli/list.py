@@ -1,15 +1,17 @@
-"""`mapper list`: what ships, and the layers of a network."""
+"""`mapper list`: what ships, the layers of a network, and the finished searches of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import click
 
 from mapper.cli import options
+from mapper.cli.search import STORE
 from mapper.errors import InputError
 
-Listing = tuple[tuple[str, ...], list[tuple[str | int | None, ...]]]
+Listing = tuple[tuple[str, ...], Sequence[tuple[str | int | float | None, ...]]]
 """Column names and rows."""
 
 
@@ -74,33 +76,59 @@ def _formats(_: str | None) -> Listing:
     return ("format", "written by"), [(form, by) for by, forms in written.items() for form in forms]
 
 
+def _jobs(folder: str | None) -> Listing:
+    from mapper.runs import Store
+
+    path = Path(folder or ".")
+    path = path / STORE if path.is_dir() else path
+    if not path.is_file():
+        raise InputError("no store of finished searches", str(path), "mapper list jobs DIR, of a search or a sweep")
+    with Store(path) as store:
+        rows = [(search, *_came(outcome)) for _, search, outcome, _ in store.rows()]
+    return ("search", "mappings", "cycles", "energy_pj", "evaluated", "reason"), rows
+
+
+def _came(text: str) -> tuple[str | int | float | None, ...]:
+    """What came of a search, of what its store keeps."""
+    import json
+
+    said = json.loads(text)
+    if "error" in said:
+        return 0, None, None, None, said["error"]["message"]
+    best = said["ranked"][0]
+    return len(said["ranked"]), best["cycles"], best["energy_pj"], said["certificate"]["evaluated"], None
+
+
 KINDS: dict[str, Callable[[str | None], Listing]] = {
     "archs": _archs,
     "networks": _networks,
     "layers": _layers,
     "partitionings": _partitionings,
     "formats": _formats,
+    "jobs": _jobs,
 }
+
+OF = {"layers": "NETWORK", "jobs": "DIR"}
+"""What some kinds are listed of."""
 
 
 @click.command("list")
 @click.argument("kind", metavar="|".join(KINDS), type=options.OneOf(tuple(KINDS)))
-@click.argument("network", required=False, type=options.Shipped("layer_zoo"))
+@click.argument("of", metavar="[NETWORK|DIR]", required=False, type=options.Shipped("layer_zoo"))
 @options.text_format_option
-def command(kind: str, network: str | None, form: str) -> None:
-    """What ships: accelerators, networks, partitionings, formats; and the layers of a NETWORK.
+def command(kind: str, of: str | None, form: str) -> None:
+    """What ships: accelerators, networks, partitionings, formats; layers of a NETWORK; finished searches of DIR.
 
-    NETWORK is a shipped name or a file. Counts are of one sample; layers count with their repeats.
+    NETWORK is a shipped name or a file. Counts are of one sample; layers count with their repeats. DIR is the folder of
+    a search or a sweep.
     """
-    if network is not None and kind != "layers":
-        raise InputError(
-            f"mapper list {kind} takes no argument, found '{network}'", hint=f"mapper list layers {network}"
-        )
-    header, rows = KINDS[kind](network)
+    if of is not None and kind not in OF:
+        raise InputError(f"mapper list {kind} takes no argument, found '{of}'", hint=f"mapper list layers {of}")
+    header, rows = KINDS[kind](of)
     click.echo(_written(form, header, rows), nl=False)
 
 
-def _written(form: str, header: Sequence[str], rows: Sequence[tuple[str | int | None, ...]]) -> str:
+def _written(form: str, header: Sequence[str], rows: Sequence[tuple[str | int | float | None, ...]]) -> str:
     if form == "json":
         import json
 

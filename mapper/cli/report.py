@@ -1,4 +1,4 @@
-"""`mapper report`: a run as one page of HTML, and its figures."""
+"""`mapper report`: a run or a sweep as one page of HTML, and its figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from mapper.cli.target import check_folder_of, check_target, write_target
 
 PAGE, FIGURES = "report.html", "figures"
-"""What is written into the folder of the run, unless `-o` names another page."""
+"""What is written into the folder, unless `-o` names another page."""
 
 
 @click.command("report")
@@ -28,16 +28,17 @@ PAGE, FIGURES = "report.html", "figures"
     help=f"Write each figure as .svg and .png too, into RUN/{FIGURES}, or FILE_{FIGURES} with -o. Default: yes.",
 )
 def command(run: Path, output: Path | None, force: bool, figures: bool) -> None:
-    """A run as one page of HTML: summary, tables to sort and filter, figures, its best mappings explained.
+    """A run or a sweep as one page of HTML: summary, tables to sort and filter, figures, where it all comes from.
 
-    RUN is the folder that `mapper search` wrote. The page is one file that needs no other and no network.
+    RUN is the folder that `mapper search` or `mapper sweep` wrote. The page is one file that needs no other and no
+    network.
 
     \b
     mapper report results/resnet18-procrustes
     mapper report results/resnet18-procrustes -o page.html --no-figures
     """
     from mapper.report.files import check_folder, write_files
-    from mapper.report.page import figure_files, look, read_source, run_page, stale_figures
+    from mapper.report.page import can_draw, read_source, report, stale_figures
 
     if output is not None:
         check_target(output, (".html",), force, "-o")
@@ -46,17 +47,17 @@ def command(run: Path, output: Path | None, force: bool, figures: bool) -> None:
     page = output or run / PAGE
     folder = run / FIGURES if output is None else output.with_name(f"{output.stem}_{FIGURES}")
     check_folder(page.parent, "RUN" if output is None else "-o")
-    shown = look(source)
-    for text in shown.told.warnings:
+    made = report(source)
+    for text in made.warnings:
         click.echo(f"warning: {text}", err=True)
-    if not shown.figures:
+    if not can_draw():
         click.echo("warning: the page has no figures, they need matplotlib (pip install 'mapper[plot]')", err=True)
-    files = figure_files(shown) if figures else {}
+    files = made.figures() if figures else {}
     if files:
         check_folder(folder, "--figures")
-    write_target(page, run_page(shown), "-o")
+    write_target(page, made.html, "-o")
     click.echo(f"written: {page}")
     if files:
-        write_files(folder, files, stale_figures(files), where="--figures")
-        names = dict.fromkeys(name.partition(".")[0] for name in files)
+        write_files(folder, files, stale_figures(folder, files), where="--figures")
+        names = dict.fromkeys(name.rpartition(".")[0] for name in files)
         click.echo(f"written: {folder}: {', '.join(names)}, each as .svg and .png")

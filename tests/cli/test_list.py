@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from mapper import shipped
 from mapper.arch import load_arch
 from mapper.workload import load_network
 from tests.cli.shown import mapper
+from tests.tiny import USUAL
 
 
 def test_archs_are_listed_with_their_arrays_and_levels() -> None:
@@ -60,6 +64,17 @@ def test_formats_are_listed() -> None:
     assert "parquet" in mapper("list", "formats").stdout
 
 
+def test_finished_searches_of_a_folder_are_listed_with_what_came_of_them(search: Callable[..., Result]) -> None:
+    search(*USUAL, "--output", "out")
+    rows = list(csv.DictReader(io.StringIO(mapper("list", "jobs", "out", "--format", "csv").stdout)))
+    found = list(csv.DictReader(Path("out/mappings.csv").read_text(encoding="utf-8").splitlines()))
+    best = {(row["cycles"], row["energy_pj"]) for row in found if row["rank"] == "1"}
+    assert {(row["cycles"], row["energy_pj"]) for row in rows} == best
+    assert {row["mappings"] for row in rows} == {"2"}
+    assert all(row["search"].startswith("fw 1/1 ") and " by edp, top 2" in row["search"] for row in rows)
+    assert mapper("list", "jobs", "out/jobs.sqlite", "--format", "csv").stdout.count("\n") == 1 + len(rows)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -67,6 +82,7 @@ def test_formats_are_listed() -> None:
         (("layers", "resnet81"), "did you mean 'resnet18'?"),
         (("layers", "none.yaml"), "error: none.yaml: no such file"),
         (("networks", "resnet18"), "error: mapper list networks takes no argument, found 'resnet18'"),
+        (("jobs", "nowhere"), "error: nowhere: no store of finished searches (mapper list jobs DIR"),
         (("netwrks",), "did you mean 'networks'?"),
         ((), "Missing argument"),
     ],

@@ -1,4 +1,4 @@
-"""`mapper report`: a page and its figures beside the tables of a run, or one message."""
+"""`mapper report`: a page and its figures beside the tables of a run or a sweep, or one message."""
 
 from __future__ import annotations
 
@@ -44,6 +44,23 @@ def test_the_page_and_its_figures_stand_beside_the_tables(run: Path) -> None:
     assert "<title>net on toy</title>" in text
 
 
+@pytest.mark.usefixtures("search")
+def test_a_sweep_has_a_page_too() -> None:
+    grid = "grid: {array: [1x2, 2x2], batch: [1, 2]}"
+    spec = f"network: net.yaml\narch: toy.yaml\nphase: fw\npartition: [KN, CN]\n{grid}\n"
+    Path("mine.yaml").write_text(spec, encoding="utf-8")
+    assert mapper("sweep", "mine.yaml", "-j", "1", "--quiet", "--output", "mine").exit_code == 0
+    found = mapper("report", "mine")
+    assert (found.exit_code, found.stderr) == (0, "")
+    names = "pareto_batch_1, pareto_batch_2"
+    written = f"written: mine/report.html\nwritten: mine/figures: {names}, each as .svg and .png\n"
+    assert found.stdout == written
+    first = Path("mine/report.html").read_bytes()
+    assert b"<title>mine: net on toy</title>" in first
+    assert mapper("report", "mine").exit_code == 0
+    assert Path("mine/report.html").read_bytes() == first
+
+
 def test_it_is_written_anew_and_the_same(run: Path) -> None:
     assert mapper("report", "run").exit_code == 0
     first = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
@@ -76,7 +93,7 @@ def test_figures_may_be_left_out(run: Path) -> None:
 
 
 def test_without_matplotlib_there_is_a_page(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapper.report.page.view.find_spec", lambda _: None)
+    monkeypatch.setattr("mapper.report.page.figure.find_spec", lambda _: None)
     found = mapper("report", "run")
     assert (found.exit_code, found.stdout) == (0, "written: run/report.html\n")
     assert found.stderr == "warning: the page has no figures, they need matplotlib (pip install 'mapper[plot]')\n"
@@ -126,4 +143,4 @@ def test_what_cannot_be_written_is_one_message(run: Path) -> None:
 
 def test_help_says_what_it_makes() -> None:
     assert "report" in cli.list_commands(None)  # type: ignore[arg-type]
-    assert "A run as one page of HTML" in mapper("report", "--help").stdout
+    assert "A run or a sweep as one page of HTML" in mapper("report", "--help").stdout

@@ -1,7 +1,7 @@
-"""A run as one page of HTML that needs no other file and no network."""
+"""A run or a sweep as one page of HTML that needs no other file and no network."""
 
-from mapper.report.page.run_page import run_page
-from mapper.report.page.source import Source, read_source
-from mapper.report.page.view import View, figure_files, look, stale_figures
+from mapper.report.page.figure import can_draw
+from mapper.report.page.reports import Report, read_source, report, stale_figures
+from mapper.report.page.run import look, run_page
 
-__all__ = ["Source", "View", "figure_files", "look", "read_source", "run_page", "stale_figures"]
+__all__ = ["Report", "can_draw", "look", "read_source", "report", "run_page", "stale_figures"]

@@ -1,12 +1,13 @@
-"""Columns that several tables of a run's page share, by their names in the files."""
+"""Columns that several tables of a page share, by their names in the files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 from mapper.report.page import shown
-from mapper.report.page.checked import components
-from mapper.report.page.source import number
+from mapper.report.page.checked import components, number
+from mapper.report.page.html import Child, tag
 from mapper.report.page.table import Column, Row
 
 LAYER = Column("layer", "Layer", choices=True, code=True)
@@ -17,6 +18,7 @@ RANK = Column("rank", "Rank", form=shown.count, choices=True)
 CYCLES = Column("cycles", "Cycles", form=shown.count)
 UTILIZATION = Column("utilization", "Util.", "%", shown.percent, note="effectual macs / (cycles x compute units)")
 EDP = Column("edp_pj_cycles", "EDP", "pJ·cycles", shown.power, note="energy x cycles")
+PROVEN = Column("optimal", "Proven", minor=True, words={"True": "yes", "False": "no"})
 
 LEAST = 0.01
 """Share of the energy below which a component gets no column of its own; the files have all."""
@@ -38,6 +40,26 @@ def component_energies(rows: Sequence[Row], minor: bool = False) -> Iterator[Col
     for component, name in present.items():
         head = component.replace("_", " ")
         yield Column(name, head, unit.name, unit.form, minor=minor, note=f"energy of {head}")
+
+
+def mapping(rows: Sequence[Row]) -> Iterator[Column]:
+    """Figures of mappings, the loop nest, and the energy of their components."""
+    yield CYCLES
+    yield energy(rows)
+    yield from (EDP, UTILIZATION)
+    yield Column("imbalance_mean", "Imb.", form=shown.ratio, note="busiest PE over the mean, mean over working sets")
+    yield Column("bound_by", "Bound by", choices=True)
+    yield Column("mapping", "Mapping", code=True)
+    yield from component_energies(rows, minor=True)
+
+
+def starred(column: Column, cells: Container[tuple[int, str]]) -> Column:
+    """The column with a star in `cells`, as (identity of the row, column)."""
+
+    def dress(row: Row, text: str) -> Child:
+        return [text, tag("span", "*" if (id(row), column.name) in cells else "", class_="star")]
+
+    return replace(column, dress=dress)
 
 
 def _weighs(row: Row, name: str) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from mapper.report.page.html import Child, Html, joined, tag
 
@@ -25,8 +26,11 @@ class Section:
     style: str = ""
 
 
-def document(title: str, header: Child, sections: Sequence[Section], footer: Child) -> bytes:
-    """The whole page, in UTF-8."""
+_FOOTER = "Figures stand rounded; point at one for its exact value, the one of the tables."
+
+
+def document(title: str, header: Child, sections: Sequence[Section], manifest: Mapping[str, Any]) -> bytes:
+    """The whole page, in UTF-8; `manifest` says which version made what it shows."""
     head = [
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -41,7 +45,7 @@ def document(title: str, header: Child, sections: Sequence[Section], footer: Chi
         tag("nav", tag("ul", contents), aria_label="Contents"),
         tag("header", header, id="top"),
         tag("main", (_section(section) for section in sections)),
-        tag("footer", footer),
+        tag("footer", f"{_FOOTER} Made by mapper {manifest.get('version', '')}."),
         tag("script", _file("report.js")),
     ]
     page = tag("html", "\n", tag("head", head), "\n", tag("body", joined(body)), "\n", lang="en")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from importlib.util import find_spec
 from xml.etree import ElementTree
 
 from mapper.report.page.html import Child, Html, tag
@@ -12,6 +14,31 @@ _DROPPED = frozenset(("metadata", "style", "title"))
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _POINT = 96 / 72
 """CSS pixels of a point, the unit that drawings are given in."""
+
+
+WITHOUT = "Figures need matplotlib: pip install 'mapper[plot]', then make the report again."
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def drawings(found: Mapping[str, bytes], texts: Mapping[str, str], prefix: str = "") -> Child:
+    """All figures, each over its text; or how to get them."""
+    if not can_draw():
+        return tag("p", WITHOUT, class_="note")
+    every = (_titled(f"{prefix}{name}", data, title(name), texts.get(name, "")) for name, data in found.items())
+    return tag("div", every, class_="figures") if found else None
+
+
+def title(name: str) -> str:
+    """`Energy`."""
+    return name.replace("_", " ").capitalize()
+
+
+def _titled(name: str, data: bytes, head: str, text: str) -> Html:
+    return figure(name, data, text or f"{head}.", f"{head}. {text}".rstrip())
 
 
 def figure(name: str, drawing: bytes, caption: Child, alt: str) -> Html:

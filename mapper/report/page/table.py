@@ -42,6 +42,13 @@ class Column:
         """Class of every cell."""
         return "code" if self.code else None
 
+    def shown(self, exact: str) -> str | None:
+        """A cell that is a number as it is shown; None where it is text."""
+        value = None if self.form is None else typed(exact)
+        if self.form is None or value is None or isinstance(value, bool | str):
+            return None
+        return self.form(cast(Number, value))
+
 
 @dataclass(frozen=True)
 class Table:
@@ -83,10 +90,9 @@ def paper_style(table: Table) -> str:
 def cell_of(column: Column, row: Row, name: str = "td", **attributes: Attribute) -> Html:
     """One cell, as an element `name`. A number carries its exact text, which is also its title where less is shown."""
     exact = row[column.name]
-    value = None if column.form is None else typed(exact)
-    if column.form is None or isinstance(value, bool | str) or value is None:
+    shown = column.shown(exact)
+    if shown is None:
         return tag(name, _dressed(column, row, column.words.get(exact, exact)), class_=column.kind, **attributes)
-    shown = column.form(cast(Number, value))
     title = None if shown.replace(",", "") == exact else exact
     marks: dict[str, Attribute] = {"class_": column.kind, "data_value": exact, "title": title}
     return tag(name, _dressed(column, row, shown), **marks, **attributes)
@@ -130,9 +136,12 @@ def _row(table: Table, row: Row) -> Html:
 
 
 def _filters(table: Table) -> str:
-    """A field for text, a list for each column with choices, and how many rows are left."""
+    """A field for text, a list for each column with several choices, and how many rows are left.
+
+    None of it where there is one row.
+    """
     chosen = [(i, column) for i, column in enumerate(table.columns) if column.choices]
-    if not (chosen and table.sortable):
+    if not (chosen and table.sortable and len(table.rows) > 1):
         return ""
     search = tag("label", "Search", tag("input", type="search", name="text", autocomplete="off", spellcheck="false"))
     lists = (_choice(index, column, table.rows) for index, column in chosen)
@@ -141,7 +150,10 @@ def _filters(table: Table) -> str:
     return tag("form", search, lists, clear, left, class_="filters", data_for=table.name, hidden=True)
 
 
-def _choice(index: int, column: Column, rows: Iterable[Row]) -> Html:
+def _choice(index: int, column: Column, rows: Iterable[Row]) -> Html | None:
     values = dict.fromkeys(row[column.name] for row in rows)
-    options = (tag("option", column.words.get(value, value)) for value in values)
+    texts = dict.fromkeys(column.shown(value) or column.words.get(value, value) for value in values)
+    if len(texts) < 2:
+        return None
+    options = (tag("option", text, value=text) for text in texts if text)
     return tag("label", column.head, tag("select", tag("option", "all", value=""), options, data_index=index))

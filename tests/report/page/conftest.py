@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 
 import pytest
 
-from mapper.report.page import View, look, read_source, run_page
+from mapper.errors import InfeasibleError
+from mapper.report.page import sweep as sweeps
+from mapper.report.page.run import View, look, read_search, run_page
 from tests.cli.shown import mapper
 from tests.report.page.dom import Node, parse
 
@@ -23,6 +26,30 @@ layers:
 OPTIONS = ("--density", "0.5", "--phase", "fw,bw", "--partition", "KN,CK", "--batch", "2", "--top", "2", "-j", "1")
 
 
+SWEEP = f"""\
+network: net.yaml
+arch: procrustes
+layers: ['twin "&', twin b]
+batch: 2
+phase: [fw, bw]
+partition: [KN, CK]
+activation_density: 0.5
+set:
+  RF.area_um2: 4000
+  MAC.area_um2: 7700
+  GLB.fanout.network.wire_um2_per_bit_mm: 0.4
+  GLB.fanout.network.switch_um2: 100
+  GLB.fanout.network.link_bits: 32
+grid:
+  "{SCRIPT}":
+    "small & <b>": {{GLB.capacity_kib: 64, GLB.area_um2: 230000, GLB.energy_pj_per_word.read: 8.4}}
+    large: {{GLB.capacity_kib: 128, GLB.area_um2: 420000}}
+    none: {{RF.capacity_bits: 32, GLB.area_um2: 420000}}
+  density: [0.25, 1]
+"""
+"""Two sizes of a buffer and one that nothing fits, with areas; two pieces of work."""
+
+
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a sparse run of `NETWORK`."""
@@ -37,7 +64,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def view(run: Path) -> View:
     pytest.importorskip("matplotlib")
-    return look(read_source(run))
+    return look(read_search(run))
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +75,31 @@ def page(view: View) -> bytes:
 @pytest.fixture(scope="session")
 def tree(page: bytes) -> Node:
     return parse(page)
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of `SWEEP`."""
+    folder = tmp_path_factory.mktemp("swept")
+    (folder / "net.yaml").write_text(NETWORK, encoding="utf-8")
+    (folder / "mine.yaml").write_text(SWEEP, encoding="utf-8")
+    with contextlib.chdir(folder):
+        found = mapper("sweep", "mine.yaml", "--output", "mine", "-j", "1", "--quiet")
+    assert found.exit_code == InfeasibleError.exit_code, found.output
+    return folder / "mine"
+
+
+@pytest.fixture(scope="session")
+def sweep_view(swept: Path) -> sweeps.View:
+    pytest.importorskip("matplotlib")
+    return sweeps.look(sweeps.read_sweep(swept, json.loads((swept / "manifest.json").read_text(encoding="utf-8"))))
+
+
+@pytest.fixture(scope="session")
+def sweep_page(sweep_view: sweeps.View) -> bytes:
+    return sweeps.sweep_page(sweep_view)
+
+
+@pytest.fixture(scope="session")
+def sweep_tree(sweep_page: bytes) -> Node:
+    return parse(sweep_page)

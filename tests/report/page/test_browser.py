@@ -1,4 +1,4 @@
-"""The page in a browser: it opens from a file, sorts, filters, unfolds and prints, and asks nothing of a network."""
+"""Pages in a browser: they open from a file, sort, filter, unfold and print, and ask nothing of a network."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import pytest
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
+
+from tests.report.page.conftest import SCRIPT
 
 pytest.importorskip("selenium")
 
@@ -46,17 +48,21 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
     found.quit()
 
 
-@pytest.fixture(scope="module")
-def file(page: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page on disk."""
-    path = tmp_path_factory.mktemp("shown") / "report.html"
-    path.write_bytes(page)
-    return path
+@pytest.fixture
+def script(driver: WebDriver, page: bytes, tmp_path: Path) -> Iterator[Script]:
+    """Runs a script on the page of a run."""
+    yield from opened(driver, page, tmp_path / "report.html")
 
 
 @pytest.fixture
-def script(driver: WebDriver, file: Path) -> Iterator[Script]:
-    """Runs a script on the page just opened; afterwards there must be no word on the console and no other request."""
+def sweep_script(driver: WebDriver, sweep_page: bytes, tmp_path: Path) -> Iterator[Script]:
+    """Runs a script on the page of a sweep."""
+    yield from opened(driver, sweep_page, tmp_path / "report.html")
+
+
+def opened(driver: WebDriver, page: bytes, file: Path) -> Iterator[Script]:
+    """Runs a script on a page just opened; afterwards there must be no word on the console and no other request."""
+    file.write_bytes(page)
     driver.get(file.as_uri())
     yield driver.execute_script
     log = cast(Callable[[str], list[dict[str, str]]], driver.get_log)
@@ -166,3 +172,38 @@ def test_it_prints(script: Script, driver: WebDriver) -> None:  # noqa: ARG001
     pdf = base64.b64decode(driver.print_page())
     assert pdf.startswith(b"%PDF")
     assert len(pdf) > 20_000
+
+
+# The page of a sweep --------------------------------------------------------------------------------------------------
+
+CELLS = """
+const index = document.querySelector(`#${arguments[0]} th[data-column="${arguments[1]}"]`).dataset.index;
+const rows = document.querySelectorAll(`#${arguments[0]} tbody tr:not([hidden])`);
+return Array.from(rows, (row) => row.cells[index].dataset.value ?? row.cells[index].textContent.trim());
+"""
+PICK = """
+const form = document.querySelector(`form[data-for=${arguments[0]}]`);
+const list = Array.from(form.querySelectorAll("label")).find((one) => one.firstChild.data === arguments[1]).lastChild;
+list.value = arguments[2];
+list.dispatchEvent(new Event("input", {bubbles: true}));
+return form.querySelector("output").textContent;
+"""
+
+
+def test_points_of_a_sweep_sort_and_narrow_by_what_varies(sweep_script: Script) -> None:
+    axis = "density"
+    assert len(sweep_script(CELLS, "totals", axis)) == 54
+    for name in (axis, "energy_pj"):
+        sweep_script(f"document.querySelector('#totals th[data-column={name}] button').click()")
+        found = [float(value) for value in sweep_script(CELLS, "totals", name)]
+        assert found == sorted(found)
+    assert sweep_script(PICK, "totals", SCRIPT, "small & <b>") == "18 of 54 rows"
+    assert set(sweep_script(CELLS, "totals", SCRIPT)) == {"small & <b>"}
+    assert sweep_script(PICK, "totals", axis, "0.25") == "9 of 54 rows"
+    assert sweep_script(PICK, "totals", "Phase", "all") == "3 of 54 rows"
+    assert sorted(sweep_script(CELLS, "totals", "partitioning")) == ["CK", "KN", "best"]
+    assert sweep_script(PICK, "totals", "Front", "yes").endswith(" of 54 rows")
+    assert set(sweep_script(CELLS, "totals", "pareto")) == {"yes"}
+    assert sweep_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth") is True
+    shades = "return Array.from(document.querySelectorAll('.grid td'), (c) => getComputedStyle(c).backgroundColor)"
+    assert len(set(sweep_script(shades))) > 2

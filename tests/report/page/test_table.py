@@ -50,8 +50,17 @@ def test_fields_that_filter_wait_for_the_script() -> None:
     form = parse(render(TABLE)).one("form")
     assert form.attributes == {"class": "filters", "data-for": "t", "hidden": ""}
     assert form.one("select").attributes == {"data-index": "0"}
-    assert [option.text for option in form.all("option")] == ["all", "<a>", "b"]
+    options = [(option.text, option.attributes["value"]) for option in form.all("option")]
+    assert options == [("all", ""), ("<a>", "<a>"), ("b", "b")]
     assert form.one("output").text == "3 rows"
+
+
+def test_a_list_offers_what_the_cells_show_and_nothing_else() -> None:
+    columns = (replace(CYCLES, choices=True), replace(NAME, words={"b": ""}))
+    tree = parse(render(replace(TABLE, columns=columns)))
+    lists = [[option.text for option in one.all("option")] for one in tree.one("form").all("select")]
+    assert lists == [["all", "12,345", "0.50000"], ["all", "<a>"]]
+    assert not list(parse(render(replace(TABLE, rows=ROWS[:1]))).all("select"))
 
 
 def test_a_table_that_does_not_sort_has_neither() -> None:

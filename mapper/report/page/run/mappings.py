@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from mapper.report.page import captions, columns, shown
+from mapper.report.page import columns, shown
+from mapper.report.page.checked import number
 from mapper.report.page.document import Section
-from mapper.report.page.explained import Explained
+from mapper.report.page.figure import drawings
 from mapper.report.page.html import Child, Html, tag
-from mapper.report.page.network import drawings
-from mapper.report.page.source import key, number, place
+from mapper.report.page.run import captions
+from mapper.report.page.run.explained import Explained
+from mapper.report.page.run.source import key, place
+from mapper.report.page.run.view import View
 from mapper.report.page.table import Column, Row, Table, cell_of, render
-from mapper.report.page.view import View
 
 
 def section(view: View) -> Section:

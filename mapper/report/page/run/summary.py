@@ -6,16 +6,17 @@ from collections.abc import Iterable, Iterator
 
 from mapper.report.layout import portion
 from mapper.report.page import columns, shown
-from mapper.report.page.checked import components
+from mapper.report.page.checked import components, number
 from mapper.report.page.document import Section
-from mapper.report.page.explained import best_rows
-from mapper.report.page.heading import phases
 from mapper.report.page.html import Attribute, Child, Html, tag
-from mapper.report.page.source import Source, number
+from mapper.report.page.run.explained import best_rows
+from mapper.report.page.run.heading import phases
+from mapper.report.page.run.source import Source
+from mapper.report.page.run.totals import totals_table, whole
+from mapper.report.page.run.trust import trust
+from mapper.report.page.run.view import View
 from mapper.report.page.table import Column, Row, cell_of
-from mapper.report.page.totals import totals_table, whole
-from mapper.report.page.trust import trust
-from mapper.report.page.view import View
+from mapper.report.page.tiles import tile, tiles
 from mapper.report.totals import ALL
 
 _EVERY = 3
@@ -49,13 +50,8 @@ def _lead(source: Source) -> Html:
 def _tiles(row: Row) -> Html:
     """Figures in large."""
     utilization = Column("utilization", "Utilization", "%", shown.percent)
-    tiles = (columns.CYCLES, columns.energy([row]), columns.EDP, utilization)
-    return tag("dl", (_tile(row, column) for column in tiles if row[column.name]), class_="tiles")
-
-
-def _tile(row: Row, column: Column) -> Html:
-    unit = tag("span", f" {column.unit}", class_="unit") if column.unit else None
-    return tag("div", tag("dt", column.head), tag("dd", cell_of(column, row, "span", **_cell(row, column.name)), unit))
+    heads = (columns.CYCLES, columns.energy([row]), columns.EDP, utilization)
+    return tiles(tile(column, row, _cell(row, column.name)) for column in heads if row[column.name])
 
 
 def _cell(row: Row, column: str) -> dict[str, Attribute]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from mapper.report.figures.picks import Pick, picks
 from mapper.report.figures.picks import number as value
-from mapper.report.page import captions, columns, shown
-from mapper.report.page.captions import title
+from mapper.report.page import columns, shown
+from mapper.report.page.checked import number
 from mapper.report.page.document import Section
-from mapper.report.page.figure import figure
-from mapper.report.page.heading import phases
+from mapper.report.page.figure import drawings
 from mapper.report.page.html import Child, Html, tag
-from mapper.report.page.source import Source, number
+from mapper.report.page.run import captions
+from mapper.report.page.run.heading import phases
+from mapper.report.page.run.source import Source
+from mapper.report.page.run.view import View
 from mapper.report.page.table import Column, Row, Table, render
-from mapper.report.page.view import View
 
-WITHOUT = "Figures need matplotlib: pip install 'mapper[plot]', then make the report again."
 _CAPTION = (
     "Layers under their best partitioning, figures of one execution; parts of a strided layer added. "
     "A partitioning links to its explanation."
@@ -30,18 +30,6 @@ _IMBALANCE = "work of the busiest PE over the mean, mean over the working sets; 
 def section(view: View) -> Section:
     """Table and figures."""
     return Section("network", "Network", [_table(view), drawings(view.figures, captions.OF_RUN)])
-
-
-def drawings(found: Mapping[str, bytes], texts: Mapping[str, str], prefix: str = "") -> Child:
-    """All figures, or how to get them."""
-    if not found:
-        return tag("p", WITHOUT, class_="note")
-    every = (_figure(f"{prefix}{name}", data, title(name), texts.get(name, "")) for name, data in found.items())
-    return tag("div", every, class_="figures")
-
-
-def _figure(name: str, data: bytes, head: str, text: str) -> Html:
-    return figure(name, data, text or f"{head}.", f"{head}. {text}".rstrip())
 
 
 def _table(view: View) -> Html:

@@ -1,7 +1,8 @@
-"""What a page reads of a manifest beyond what names a run: its accelerator's limits and its problems, checked."""
+"""What a page reads of the manifest of a search or a sweep: limits of accelerators, problems, inputs; checked."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -9,6 +10,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mapper.errors import InputError
+from mapper.report.files import MANIFEST
+from mapper.report.manifest import SWEEP
+from mapper.yamlfile import shown
 
 
 class _Part(BaseModel):
@@ -81,15 +85,18 @@ class _Failed(_Part):
     reason: str
 
 
-class _Problems(_Part):
+class _Stopped(_Part):
     searches: int = 0
     finished: int = 0
     stopped: str | None = None
+
+
+class _Problems(_Stopped):
     failed: list[_Failed] = []
     unfinished: list[str] = []
 
 
-class _Manifest(_Part):
+class _Search(_Part):
     kind: Literal["search"] = "search"
     network: str
     metric: Literal["edp", "energy", "cycles", "pareto"] = "edp"
@@ -102,11 +109,43 @@ class _Manifest(_Part):
     problems: _Problems = _Problems()
 
 
-def check_manifest(manifest: Mapping[str, Any], path: Path) -> None:
+class _Sweep(_Part):
+    kind: Literal["sweep"]
+    sweep: str
+    axes: list[str]
+    points: list[dict[str, str | int | float | bool]]
+    command: list[str] = []
+    inputs: list[dict[str, str]]
+    limits: dict[str, _Limits]
+    problems: _Stopped = _Stopped()
+
+
+SEARCH = "search"
+"""What a manifest that names no kind is of."""
+_KINDS: Mapping[str, type[_Part]] = {SEARCH: _Search, SWEEP: _Sweep}
+
+
+def manifest_kind(folder: Path) -> tuple[str, dict[str, Any]]:
+    """What a folder holds, and its manifest; a search where that cannot be read, for whose reader says what is wrong.
+
+    Raises `InputError` for a kind that has no page.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return SEARCH, {}
+    kind = manifest.get("kind", SEARCH) if isinstance(manifest, dict) else SEARCH
+    if kind not in list(_KINDS):
+        hint = "give a folder that mapper search or mapper sweep wrote"
+        raise InputError(f"holds neither a search nor a sweep but {shown(kind)}", str(folder), hint)
+    return kind, manifest
+
+
+def check_manifest(manifest: Mapping[str, Any], path: Path, kind: str) -> None:
     """Raises `InputError` naming the first key that is missing or wrong."""
     try:
-        _Manifest.model_validate(manifest, strict=False)
+        _KINDS[kind].model_validate(manifest, strict=False)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(place) for place in first["loc"])
-        raise InputError(f"'{key}' is missing or wrong: this is no manifest of mapper search", str(path)) from None
+        raise InputError(f"'{key}' is missing or wrong: this is no manifest of mapper {kind}", str(path)) from None

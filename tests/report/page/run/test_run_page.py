@@ -2,70 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from mapper.report import page as pages
-from mapper.report.page import View, explained, look, read_source, run_page
 from mapper.report.page.figure import inline
+from mapper.report.page.run import View, drawings, explained, look, rankings, read_search, run_page
 from mapper.report.recorded import KEYS
+from tests.report.page.cells import check_number, check_row, lines, rows, write
 from tests.report.page.conftest import SCRIPT
 from tests.report.page.dom import Node, parse
-
-Rows = list[dict[str, str]]
-
-SCALES: dict[str, int | Decimal] = {
-    "": 1,
-    "%": Decimal("0.01"),
-    "pJ": 1,
-    "nJ": 10**3,
-    "µJ": 10**6,
-    "mJ": 10**9,
-    "J": 10**12,
-    "bits": 1,
-}
-SCALES |= {"pJ·cycles": 1, "pJ/bit": 1, "µm²": 1}
-"""What one of a unit is in the table's own."""
-
-
-def rows(run: Path, table: str) -> Rows:
-    with (run / f"{table}.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def lines(table: Node) -> Iterator[Iterator[tuple[Node, Node]]]:
-    """Rows of a table as pairs of head and cell."""
-    heads = [head for head in table.one("thead").all("th") if "data-column" in head.attributes]
-    for row in table.one("tbody").all("tr"):
-        yield zip(heads, row.all("td"), strict=True)
-
-
-def check_shown(text: str, exact: str, unit: str) -> None:
-    """The shown number is the exact one, rounded to the digits that it has, at least four where there are more."""
-    shown = Decimal(text.replace(",", "").rstrip("*"))
-    last = Decimal((0, (1,), int(shown.as_tuple().exponent)))
-    wanted = Decimal(exact) / SCALES[unit]
-    assert abs(shown - wanted) <= last * Decimal("0.5000001"), (text, exact, unit)
-    assert shown == wanted or unit == "%" or len(shown.as_tuple().digits) >= 4, (text, exact)
-
-
-def check_number(cell: Node, exact: str, unit: str) -> None:
-    assert cell.attributes["data-value"] == exact
-    assert cell.attributes.get("title", exact) == exact
-    check_shown(cell.text, exact, unit)
-    if "title" not in cell.attributes:
-        assert cell.text.replace(",", "").rstrip("*") == exact
-
 
 # Numbers --------------------------------------------------------------------------------------------------------------
 
@@ -73,16 +25,7 @@ def check_number(cell: Node, exact: str, unit: str) -> None:
 def test_every_cell_of_the_ranked_mappings_is_that_of_the_table(run: Path, tree: Node) -> None:
     table, written = tree.one("table", id="rankings"), rows(run, "mappings")
     assert table.attributes["data-file"] == "mappings"
-    checked = 0
-    for line, row in zip(lines(table), written, strict=True):
-        for head, cell in line:
-            exact = row[head.attributes["data-column"]]
-            if head.attributes["data-kind"] == "number":
-                unit = next((u.text.strip() for u in head.all("span", class_="unit")), "")
-                check_number(cell, exact, unit)
-                checked += 1
-            else:
-                assert cell.text == {"True": "yes", "False": "no"}.get(exact, exact)
+    checked = sum(check_row(line, row) for line, row in zip(lines(table), written, strict=True))
     assert checked > 10 * len(written)
 
 
@@ -92,11 +35,7 @@ def test_other_tables_repeat_theirs(run: Path, tree: Node, table: str) -> None:
     written = rows(run, found.attributes["data-file"])
     if table == "certified":
         written = [row for row in written if row["rank"] == "1"]
-    for line, row in zip(lines(found), written, strict=True):
-        for head, cell in line:
-            if "data-value" in cell.attributes:
-                unit = next((u.text.strip() for u in head.all("span", class_="unit")), "")
-                check_number(cell, row[head.attributes["data-column"]], unit)
+    assert sum(check_row(line, row) for line, row in zip(lines(found), written, strict=True))
 
 
 def test_every_charge_of_an_explained_mapping_is_that_of_the_breakdown(run: Path, tree: Node) -> None:
@@ -106,14 +45,7 @@ def test_every_charge_of_an_explained_mapping_is_that_of_the_breakdown(run: Path
     for fold in folds:
         (where,) = {span.attributes["data-row"] for span in fold.one("summary").all("span", data_file="mappings")}
         charges = [row for row in written if " ".join(row[name] for name in KEYS) == where]
-        for line, row in zip(lines(fold.one("table")), charges, strict=True):
-            for head, cell in line:
-                exact = row[head.attributes["data-column"]]
-                if head.attributes["data-kind"] == "text":
-                    assert cell.text == exact
-                else:
-                    unit = next((u.text.strip() for u in head.all("span", class_="unit")), "")
-                    check_number(cell, exact, unit)
+        assert all(check_row(line, row) for line, row in zip(lines(fold.one("table")), charges, strict=True))
 
 
 def test_numbers_outside_the_tables_say_where_they_are_from(run: Path, tree: Node) -> None:
@@ -245,7 +177,7 @@ def test_names_are_there_once_and_links_lead_somewhere(tree: Node) -> None:
 
 
 def test_the_same_run_gives_the_same_page(run: Path, page: bytes) -> None:
-    assert run_page(look(read_source(run))) == page
+    assert run_page(look(read_search(run))) == page
 
 
 def test_what_explain_prints_stands_in_the_fold(run: Path, tree: Node) -> None:
@@ -303,7 +235,7 @@ def spoilt(folder: Path, **changes: object) -> None:
 
 
 def trust(folder: Path) -> str:
-    return parse(run_page(look(read_source(folder)))).one("ul", class_="trust").text
+    return parse(run_page(look(read_search(folder)))).one("ul", class_="trust").text
 
 
 def test_failed_and_unfinished_rankings_are_named(copy: Path) -> None:
@@ -325,21 +257,13 @@ def test_a_gap_is_named(copy: Path) -> None:
     )
 
 
-def write(folder: Path, table: str, written: Rows) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(written[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(written)
-    (folder / f"{table}.csv").write_text(text.getvalue(), encoding="utf-8")
-
-
 def test_figures_that_do_not_come_back_are_named(copy: Path) -> None:
     written = [
         row | {"cycles": str(int(row["cycles"]) + 1)} if row["layer"] == "twin b" else row
         for row in rows(copy, "mappings")
     ]
     write(copy, "mappings", written)
-    tree = parse(run_page(look(read_source(copy))))
+    tree = parse(run_page(look(read_search(copy))))
     assert "2 mappings come out differently when evaluated again" in tree.one("ul", class_="trust").text
     assert sum("are not those of the tables" in fold.text for fold in tree.all("details")) == 2
 
@@ -347,7 +271,7 @@ def test_figures_that_do_not_come_back_are_named(copy: Path) -> None:
 def test_a_run_whose_inputs_are_gone_is_shown_from_its_tables(copy: Path) -> None:
     inputs = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))["inputs"]
     spoilt(copy, inputs=[entry | {"path": "/nowhere/net.yaml", "given": "gone.yaml"} for entry in inputs])
-    view = look(read_source(copy))
+    view = look(read_search(copy))
     assert view.heaviest is None
     (warning,) = view.told.warnings
     assert warning.startswith("not evaluated again: gone.yaml: no such file")
@@ -356,22 +280,34 @@ def test_a_run_whose_inputs_are_gone_is_shown_from_its_tables(copy: Path) -> Non
 
 
 def test_without_matplotlib_the_page_says_how_to_get_figures(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapper.report.page.view.find_spec", lambda _: None)
-    found = look(read_source(run))
-    assert pages.figure_files(found) == {}
+    monkeypatch.setattr("mapper.report.page.figure.find_spec", lambda _: None)
+    found = look(read_search(run))
+    assert drawings(found, "png") == {}
     tree = parse(run_page(found))
     assert not list(tree.all("svg"))
     assert "Figures need matplotlib: pip install 'mapper[plot]'" in tree.one("section", id="network").text
 
 
 def test_of_many_mappings_the_heaviest_are_explained(run: Path) -> None:
-    source = read_source(run)
+    source = read_search(run)
     every = explained.explanations(source)
     told = explained.explanations(source, most=3)
     assert (len(told.anchors), told.left_out) == (3, len(every.anchors) - 3)
     weights = {key: float(row["edp_pj_cycles"]) * int(row["repeat"]) for row in source.mappings for key in [_key(row)]}
     lightest = min(weights[key] for key in told.anchors)
     assert all(weights[key] <= lightest for key in set(every.anchors) - set(told.anchors))
+
+
+def test_of_very_many_mappings_the_first_of_each_ranking_are_shown(
+    run: Path, view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = rows(run, "mappings")
+    first = [row for row in every if row["rank"] == "1"]
+    monkeypatch.setattr(rankings, "MOST", len(every) - 1)
+    table = parse(run_page(view)).one("table", id="rankings")
+    told = f"The first mapping of each ranking, {len(first)} of {len(every)} mappings; mappings.csv has all; "
+    assert table.one("caption").text.startswith(told)
+    assert all(check_row(line, row) for line, row in zip(lines(table), first, strict=True))
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, ...]:
@@ -382,7 +318,7 @@ def _key(row: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def test_figures_are_those_of_the_files(view: View, page: bytes) -> None:
-    files = pages.figure_files(view)
+    files = {f"{name}.{form}": data for form in ("svg", "png") for name, data in drawings(view, form).items()}
     names = {name.partition(".")[0] for name in files}
     assert {"energy", "utilization", "roofline"} <= names
     assert {f"{name}.{form}" for name in names for form in ("svg", "png")} == set(files)
@@ -390,5 +326,4 @@ def test_figures_are_those_of_the_files(view: View, page: bytes) -> None:
     alt = parse(page).one("figure", id="figure-energy").one("svg").attributes["aria-label"]
     assert inline(files["energy.svg"], "energy", alt).encode() in page
     only = replace(view, mapping_figures={})
-    assert "mapping_work.svg" in pages.stale_figures({"energy.svg": b""})
     assert not list(parse(run_page(only)).one("section", id="explained").all("figure"))

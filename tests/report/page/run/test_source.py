@@ -84,7 +84,12 @@ def test_a_number_that_is_none(copy: Path, name: str, column: str, wrong: str) -
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "sweep"}, "holds a sweep, not a search (give a folder that mapper search wrote)"),
+        (
+            {"kind": "walk"},
+            "holds neither a search nor a sweep but 'walk' (give a folder that mapper search or mapper ",
+        ),
+        ({"kind": []}, "holds neither a search nor a sweep but an empty list"),
+        ({"kind": "sweep"}, "'sweep' is missing or wrong: this is no manifest of mapper sweep"),
         ({"metric": "speed"}, "'metric' is missing or wrong"),
         ({"limits": None}, "'limits' is missing or wrong"),
         ({"limits": {}}, "'limits.name' is missing or wrong"),

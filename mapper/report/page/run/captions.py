@@ -1,4 +1,4 @@
-"""What stands below each figure of a page; one that is not named here is called by its name."""
+"""What stands below each figure of a run's page; one that is not named here is called by its name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,3 @@ OF_MAPPING = {
     "work": "Work that each PE does over this mapping: the array, and its PEs in order of their work.",
     "imbalance": "How much longer than on average the busiest PE of a working set works, in this mapping.",
 }
-
-
-def title(name: str) -> str:
-    """`Energy`."""
-    return name.replace("_", " ").capitalize()

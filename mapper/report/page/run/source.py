@@ -7,18 +7,42 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mapper.errors import InputError
 from mapper.report.files import MANIFEST
-from mapper.report.page.checked import check_columns, check_rows, read_rows
-from mapper.report.page.recorded_limits import check_manifest
+from mapper.report.page.checked import Schema, check_table, read_table
+from mapper.report.page.manifests import SEARCH, check_manifest
 from mapper.report.page.table import Row
 from mapper.report.recorded import KEYS, MAPPINGS, RunFolder, read_run
-from mapper.report.results import BREAKDOWN, TOTALS, Results, typed, typed_rows
+from mapper.report.results import BREAKDOWN, TOTALS, Results, typed_rows
 from mapper.search.rows import METRIC_COLUMNS
-from mapper.search.rows import Row as Typed
 
-SEARCH = "search"
-"""Kind of a run; a manifest that names none is of one."""
+_PLACE = ("arch", "network", "layer", "phase", "part", "partitioning")
+_COSTS = ("macs", "effectual_macs", "cycles", "energy_pj", "edp_pj_cycles")
+SCHEMAS = {
+    MAPPINGS: Schema(
+        *(f"mapper {SEARCH}", KEYS, (*_PLACE, "mapping", "bound_by", "optimal", "interconnect_pattern")),
+        (
+            "repeat",
+            "rank",
+            *_COSTS,
+            "utilization",
+            "imbalance_mean",
+            "imbalance_max",
+            "gap",
+            "mapspace_size",
+            "evaluated",
+        ),
+    ),
+    BREAKDOWN: Schema(
+        *(f"mapper {SEARCH}", KEYS, (*_PLACE, "component", "tensor", "action")), ("rank", "count", "bits", "energy_pj")
+    ),
+    # A phase without any mapping has no utilization.
+    TOTALS: Schema(
+        *(f"mapper {SEARCH}", KEYS, ("arch", "network", "phase", "partitioning")),
+        ("layers", "layers_without_mapping", *_COSTS, "utilization"),
+        frozenset(("utilization",)),
+    ),
+}
+"""What a page needs of each table."""
 
 
 @dataclass(frozen=True)
@@ -65,35 +89,15 @@ def place(row: Row) -> str:
     return f"{row['layer']} {row['phase']} {row['part']} {row['partitioning']}"
 
 
-def number(row: Row, column: str) -> int | float:
-    """A cell that `read_source` found to be a number; an empty one is 0."""
-    value = typed(row[column])
-    return value if isinstance(value, int | float) else 0
-
-
-def read_source(folder: Path) -> Source:
+def read_search(folder: Path) -> Source:
     """The tables of a run. Raises `InputError` for what is missing, unreadable or not what a search writes."""
     run = read_run(folder)
-    kind = run.manifest.get("kind", SEARCH)
-    if kind != SEARCH:
-        raise InputError(f"holds a {kind}, not a search", str(folder), "give a folder that mapper search wrote")
-    check_manifest(run.manifest, folder / MANIFEST)
-    breakdown = tuple(row for row in read_rows(folder / BREAKDOWN) if row.get("rank", "1") == "1")
-    totals = read_rows(folder / TOTALS)
+    check_manifest(run.manifest, folder / MANIFEST, SEARCH)
+    check_table(folder / MAPPINGS, tuple(run.rows[0]), run.rows, SCHEMAS[MAPPINGS])
+    breakdown = read_table(folder / BREAKDOWN, SCHEMAS[BREAKDOWN], rank="1")
+    totals = read_table(folder / TOTALS, SCHEMAS[TOTALS])
+    typed = [tuple(typed_rows(rows)) for rows in (run.rows, breakdown, totals)]
     results = Results(
-        folder.resolve().name,
-        _checked(folder / MAPPINGS, run.rows),
-        _checked(folder / BREAKDOWN, breakdown),
-        _checked(folder / TOTALS, totals),
-        run.manifest["limits"],
-        run.manifest.get("metric", "edp"),
+        folder.resolve().name, typed[0], typed[1], typed[2], run.manifest["limits"], run.manifest.get("metric", "edp")
     )
     return Source(run, breakdown, totals, results)
-
-
-def _checked(path: Path, rows: tuple[Row, ...]) -> tuple[Typed, ...]:
-    """The rows with numbers as numbers."""
-    check_columns(path, rows[0] if rows else ())
-    found = tuple(typed_rows(rows))
-    check_rows(path, found)
-    return found

@@ -11,7 +11,8 @@ from mapper.errors import InputError, MapperWarning
 from mapper.report.explain import explain
 from mapper.report.explain_text import render
 from mapper.report.figures.picks import picks
-from mapper.report.page.source import Source, key, number
+from mapper.report.page.checked import number
+from mapper.report.page.run.source import Source, key
 from mapper.report.page.table import Row
 
 MOST = 150

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from mapper.report import units
 from mapper.report.page import columns, shown
+from mapper.report.page.checked import number
 from mapper.report.page.html import Attribute, Child, Html, tag
-from mapper.report.page.source import number
 from mapper.report.page.table import Column, Row, Table, render
 from mapper.report.totals import ALL, BEST
 
@@ -35,11 +34,7 @@ def whole(rows: Sequence[Row]) -> Row | None:
 
 def totals_table(rows: Sequence[Row]) -> Html:
     """All rows of the totals."""
-    starred = stars(rows)
-
-    def with_stars(column: Column) -> Column:
-        return replace(column, dress=lambda row, text: _starred(text, (id(row), column.name) in starred))
-
+    cells = stars(rows)
     holes = any(number(row, "layers_without_mapping") for row in rows)
     missing = Column("layers_without_mapping", "Layers without a mapping", form=shown.count)
     return render(
@@ -49,7 +44,10 @@ def totals_table(rows: Sequence[Row]) -> Html:
             [
                 Column("phase", "Phase", dress=_phase),
                 Column("partitioning", "Partitioning"),
-                *(with_stars(c) for c in (columns.CYCLES, columns.energy(rows), columns.EDP, columns.UTILIZATION)),
+                *(
+                    columns.starred(c, cells)
+                    for c in (columns.CYCLES, columns.energy(rows), columns.EDP, columns.UTILIZATION)
+                ),
                 *([missing] if holes else []),
                 *columns.component_energies(rows),
             ],
@@ -77,10 +75,6 @@ def stars(rows: Sequence[Row]) -> set[tuple[int, str]]:
 
 def _competes(row: Row) -> bool:
     return row["partitioning"] != BEST and not number(row, "layers_without_mapping") and number(row, "cycles") > 0
-
-
-def _starred(text: str, given: bool) -> Child:
-    return [text, tag("span", "*" if given else "", class_="star")]
 
 
 def _phase(row: Row, text: str) -> Child:
