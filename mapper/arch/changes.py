@@ -11,12 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mapper.arch.memory import BANDWIDTHS, CAPACITIES, ENERGIES
-from mapper.arch.schema import ArchSpec
+from mapper.arch.schema import ArchSpec, ComputeSpec
 from mapper.errors import did_you_mean
 from mapper.yamlfile import Node, shown
 
 ARRAY = "array"
 """Lanes of a fan-out, written 16x16."""
+LEVELS = "levels"
+UNIT = str(ComputeSpec.model_fields["name"].default)
+"""What the compute unit is called where the file gives it no name."""
 _INSTEAD = (CAPACITIES, BANDWIDTHS, ENERGIES)
 """Keys of which a memory has one."""
 _CHECKS = ("pes", "instances")
@@ -37,7 +40,7 @@ def changed(root: Node, changes: Mapping[str, Node]) -> Node:
 
 def _with_array(root: Node, key: str, value: Node) -> Node:
     """The lanes of both axes; what the file says of their number elsewhere goes."""
-    lanes = re.fullmatch(r"(\d+)x(\d+)", str(value.plain()))
+    lanes = re.fullmatch(r"(\d{1,9})x(\d{1,9})", str(value.plain()))
     if lanes is None:
         raise value.error(f"{key}: expected lanes of X and Y, found {shown(value.plain())}", "16x16")
     level = _path(root, key, value)[:-1] if "." in key else _fanout(root, key, value)
@@ -49,20 +52,20 @@ def _with_array(root: Node, key: str, value: Node) -> Node:
 
 def _fanout(root: Node, key: str, value: Node) -> Path:
     """The one level with a fan-out."""
-    levels = root.at("levels").value
-    found = [
-        i for i, level in enumerate(levels if isinstance(levels, list) else []) if level.child("fanout") is not None
-    ]
+    levels = _entries(root, LEVELS)
+    found = [i for i, level in enumerate(levels) if level.child("fanout") is not None]
     if len(found) != 1:
-        names = [f"{root.at('levels', i, 'name').plain()}.{ARRAY}" for i in found]
-        raise value.error(f"{key}: the file has {len(found)} fan-outs", did_you_mean(key, names))
-    return "levels", found[0]
+        names = [f"{_name(levels[i])}.{ARRAY}" for i in found or range(len(levels))]
+        raise value.error(f"{key}: the file has {len(found) or 'no'} fan-outs", f"one of: {', '.join(names)}")
+    return LEVELS, found[0]
 
 
 def _path(root: Node, key: str, value: Node) -> Path:
     """Where a key stands: below a level or buffer of that name, or at the top of the file."""
     first, *rest = key.split(".")
     places = _places(root)
+    if first == LEVELS and rest:
+        raise value.error(f"{key}: a key of a level goes by the level's name alone", ".".join(rest))
     start = places.get(first, (first,))
     if first not in places and first not in ArchSpec.model_fields:
         choices = [ARRAY, *places, *ArchSpec.model_fields]
@@ -74,12 +77,19 @@ def _path(root: Node, key: str, value: Node) -> Path:
 
 def _places(root: Node) -> dict[str, Path]:
     """Where levels, buffers side by side in one, and the compute unit stand in the file, by name."""
-    found: dict[str, Path] = {str(root.at("compute", "name").plain()): ("compute",)} if root.child("compute") else {}
-    for i, level in enumerate(_entries(root, "levels")):
-        found[str(level.at("name").plain())] = ("levels", i)
+    compute = root.child("compute")
+    found: dict[str, Path] = {} if compute is None else {_name(compute, UNIT): ("compute",)}
+    for i, level in enumerate(_entries(root, LEVELS)):
+        found[_name(level)] = (LEVELS, i)
         for j, buffer in enumerate(_entries(level, "buffers")):
-            found[str(buffer.at("name").plain())] = ("levels", i, "buffers", j)
-    return found
+            found[_name(buffer)] = (LEVELS, i, "buffers", j)
+    return {name: path for name, path in found.items() if name}
+
+
+def _name(node: Node, default: str = "") -> str:
+    """Its name; one that is missing is for the schema to miss."""
+    name = node.child("name")
+    return default if name is None else str(name.plain())
 
 
 def _entries(node: Node, key: str) -> Sequence[Node]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mapper import shipped
 from mapper.arch.accelerator import Accelerator
-
-if TYPE_CHECKING:
-    from mapper.yamlfile import Node
+from mapper.errors import expect
 
 FOLDER = "arch_specs"
 
@@ -30,18 +27,14 @@ def load_arch(name_or_path: str | Path, changes: Mapping[str, str | float | bool
     64
     """
     # Importing pydantic and ruamel takes a tenth of a second: only reading a file should cost that.
-    from mapper.yamlfile import Node
-
-    return load_changed(name_or_path, {key: Node(value, "changes") for key, value in (changes or {}).items()})
-
-
-def load_changed(name_or_path: str | Path, changes: Mapping[str, Node]) -> Accelerator:
-    """The same with changes that know which line of which file gives them."""
     from mapper.arch.build import build
     from mapper.arch.changes import changed
-    from mapper.yamlfile import read
+    from mapper.yamlfile import Node, read
 
-    return build(changed(read(arch_file(name_or_path)), changes))
+    for key, value in (changes or {}).items():
+        expect(value, (str, int, float, bool), f"a value of '{key}'", "one word or number; keys go as GLB.capacity_kib")
+    nodes = {key: Node(value, "changes") for key, value in (changes or {}).items()}
+    return build(changed(read(arch_file(name_or_path)), nodes))
 
 
 def arch_file(name_or_path: str | Path) -> Path:

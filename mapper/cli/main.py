@@ -27,7 +27,7 @@ COMMANDS = {
     "report": "A run as one page of HTML: tables to sort and filter, figures, mappings explained.",
     "graph": "How words travel below a level: who shares them, what they load, as tables, a figure or a graph.",
     "masks": "Actual weight masks: what they are like, synthetic ones, whether they load.",
-    "list": "What ships: accelerators, networks and their layers, partitionings, formats.",
+    "list": "What ships: accelerators, networks and their layers, formats; what a store of searches holds.",
     "validate": "Check accelerator, network, sweep and mapping files strictly.",
     "new": "A commented accelerator, network or sweep file to start from.",
     "completion": "The script that completes commands and names in bash, zsh or fish.",

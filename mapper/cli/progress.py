@@ -6,7 +6,8 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -14,7 +15,6 @@ import click
 from mapper.errors import InputError
 
 if TYPE_CHECKING:
-    from mapper.runs.solving import OnDone
     from mapper.search.solve import Problem
 
 log_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
@@ -25,38 +25,56 @@ log_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 )
 
 
+Tell = Callable[["Problem", Any, bool], None]
+"""Is told of a search, what came of it, and whether a store had it."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Everybody who is told of searches: of one that has ended by calling it."""
+
+    listeners: tuple[Tell, ...]
+
+    def __call__(self, problem: Problem, outcome: Any) -> None:
+        for each in self.listeners:
+            each(problem, outcome, False)
+
+    def known(self, problem: Problem, outcome: Any) -> None:
+        """Tell of a search that a store had."""
+        for each in self.listeners:
+            each(problem, outcome, True)
+
+
 @contextmanager
-def progress(names: Mapping[Problem, str], quiet: bool, verbose: bool, log: str | None = None) -> Iterator[OnDone]:
+def progress(names: Mapping[Problem, str], quiet: bool, verbose: bool, log: str | None = None) -> Iterator[Told]:
     """What is told of each finished search; all but a log file goes to standard error.
 
     `names` has every search that is to come. Raises `InputError` for a log that cannot be written.
     """
     with ExitStack() as stack:
-        told: list[OnDone] = []
+        told: list[Tell] = []
         if log is not None:
             told.append(_logged(stack.enter_context(_opened(log)), names))
         if verbose and not quiet:
-            told.append(lambda problem, outcome: click.echo(f"{names[problem]}: {_outcome(outcome)}", err=True))
+            told.append(lambda problem, outcome, _: click.echo(f"{names[problem]}: {_outcome(outcome)}", err=True))
         elif not quiet and log != "-" and sys.stderr.isatty():
             told.append(stack.enter_context(_bar(len(names))))
-
-        def tell(problem: Problem, outcome: Any) -> None:
-            for each in told:
-                each(problem, outcome)
-
-        yield tell
+        yield Told(tuple(told))
 
 
 @contextmanager
-def _bar(length: int) -> Iterator[OnDone]:
-    start = time.monotonic()
+def _bar(length: int) -> Iterator[Tell]:
+    start, searched = time.monotonic(), 0
     with click.progressbar(
         length=length, label="searching", show_pos=True, file=sys.stderr, item_show_func=lambda rate: rate
     ) as bar:
 
-        def update(_problem: Problem, _outcome: Any) -> None:
-            rate = (bar.pos + 1) / max(time.monotonic() - start, 1e-9)
-            bar.update(1, f"{rate:.3g}/s" if rate >= 1 else f"{1 / rate:.3g} s each")
+        def update(_problem: Problem, _outcome: Any, known: bool) -> None:
+            nonlocal searched
+            searched += not known
+            rate = searched / max(time.monotonic() - start, 1e-9)
+            each = f"{rate:.3g}/s" if rate >= 1 else f"{1 / rate:.3g} s each" if rate else ""
+            bar.update(1, each)
 
         yield update
 
@@ -69,15 +87,23 @@ def _opened(log: str) -> Iterator[TextIO]:
     try:
         file = open(log, "w", encoding="utf-8", buffering=1)  # noqa: SIM115 (only what opening raises is meant)
     except OSError as error:
-        raise InputError(f"cannot write '{log}': {error.strerror}", "--log-json", "give a file") from None
-    with file:
+        raise _unwritable(log, error, "give a file") from None
+    try:
         yield file
+    finally:
+        # What cannot be written has been told line by line.
+        with suppress(OSError):
+            file.close()
 
 
-def _logged(file: TextIO, names: Mapping[Problem, str]) -> OnDone:
+def _unwritable(log: str, error: OSError, hint: str) -> InputError:
+    return InputError(f"cannot write '{log}': {error.strerror}", "--log-json", hint)
+
+
+def _logged(file: TextIO, names: Mapping[Problem, str]) -> Tell:
     start, finished = time.monotonic(), 0
 
-    def line(problem: Problem, outcome: Any) -> None:
+    def line(problem: Problem, outcome: Any, known: bool) -> None:
         nonlocal finished
         finished += 1
         said = {
@@ -85,8 +111,12 @@ def _logged(file: TextIO, names: Mapping[Problem, str]) -> OnDone:
             "finished": finished,
             "of": len(names),
             "elapsed_s": round(time.monotonic() - start, 3),
+            "resumed": known,
         }
-        file.write(json.dumps(said | _said(outcome), ensure_ascii=False) + "\n")
+        try:
+            file.write(json.dumps(said | _said(outcome)) + "\n")
+        except OSError as error:
+            raise _unwritable(file.name, error, "give another file; --resume continues") from None
 
     return line
 

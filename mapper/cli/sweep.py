@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mapper.report.manifest import Entry
     from mapper.runs import Store
     from mapper.runs.sweep import Sweep, SweepRun
+    from mapper.search.solve import Problem
 
 SAMPLED, SAMPLE_SECONDS = 12, 8.0
 """Searches that a dry run tries, and the time it takes for them at most."""
@@ -86,15 +87,17 @@ def command(
     Exit codes as of mapper search.
     """
     from mapper import report, runs
+    from mapper.runs.executors import tuned
     from mapper.runs.solving import How
     from mapper.runs.sweep import load_sweep, sweep
 
+    ctx.with_resource(tuned())
     asked, count = load_sweep(spec), options.processes(jobs)
     report.check_axes(asked)
     problems = asked.problems if shard is None else asked.shard(*shard)
     folder = output or Path("results", asked.name)
     if dry_run:
-        click.echo(_dry_run(asked, folder / STORE if resume else None, count))
+        click.echo(_dry_run(asked, problems, folder / STORE if resume else None, count))
         return
     report.check_format(form)
     inputs = _inputs(spec, asked)
@@ -105,30 +108,28 @@ def command(
         taken = [(each, store.merge(each / STORE if each.is_dir() else each)) for each in merge]
         if not quiet:
             _say_what_is_there(store, asked, taken, kept)
-        every = asked.names
-        names = {problem: every[problem] for problem in problems}
+        names = asked.names if shard is None else {problem: asked.names[problem] for problem in problems}
         with progress(names, quiet, verbose, log) as on_done, workers(count, scheduler) as executor:
             run = sweep(asked, How(count, timeout, on_done, store, executor), problems)
     if shard is not None:
         _close_shard(run, len(problems), folder, quiet)
     elif run.outcomes:
-        files = report.sweep_files(run, form, ctx.meta[ARGUMENTS], inputs)
+        points = report.points_table(run)
+        files = report.sweep_files(run, points, form, ctx.meta[ARGUMENTS], inputs)
         report.write_files(folder, files, report.stale_names(files))
         if not quiet:
-            click.echo(
-                f"{report.sweep_summary(run, report.points_table(run))}\nwritten to {folder}: {', '.join(files)}"
-            )
+            click.echo(f"{report.sweep_summary(run, points)}\nwritten to {folder}: {', '.join(files)}")
             click.echo(f"next: mapper report {folder}")
     ctx.exit(_exit_code(run, len(problems)))
 
 
-def _dry_run(asked: Sweep, stored: Path | None, jobs: int) -> str:
-    """Points and an estimate, from a few searches spread over those that are left."""
+def _dry_run(asked: Sweep, problems: Sequence[Problem], stored: Path | None, jobs: int) -> str:
+    """Points and an estimate, from a few searches spread over those of `problems` that are left."""
     from mapper import report, runs
     from mapper.runs.solving import MEASURE
     from mapper.runs.work import clock, measure
 
-    left = list(asked.problems)
+    left = list(problems)
     if stored is not None and stored.exists():
         with runs.Store(stored) as store:
             left = [problem for problem in left if store.get(problem, MEASURE.read) is None]
@@ -140,7 +141,7 @@ def _dry_run(asked: Sweep, stored: Path | None, jobs: int) -> str:
         if found is None or clock() > start + SAMPLE_SECONDS:
             break
         sampled, seconds = sampled + 1, seconds + time.perf_counter() - began
-    return report.sweep_dry_run(asked, len(asked.problems) - len(left), seconds, sampled, jobs)
+    return report.sweep_dry_run(asked, len(problems) - len(left), len(left), seconds, sampled, jobs)
 
 
 def _inputs(spec: str, asked: Sweep) -> list[Entry]:
@@ -182,4 +183,5 @@ def _exit_code(run: SweepRun, asked: int) -> int:
         return INTERRUPTED
     failed = [error for outcome in run.outcomes.values() if isinstance(error := outcome, Exception)]
     codes = (getattr(error, "exit_code", InputError.exit_code) for error in failed)
-    return max([*codes, int(run.stopped is Stop.workers or not run.outcomes)])
+    # A share of few searches may be none.
+    return max([*codes, int(run.stopped is Stop.workers or (asked > 0 and not run.outcomes))])

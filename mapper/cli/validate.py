@@ -111,9 +111,11 @@ def _constraints(path: Path) -> str:
 
 
 def _sweep(path: Path) -> str:
+    from mapper.report import check_axes
     from mapper.runs.sweep import load_sweep
 
     sweep = load_sweep(path)
+    check_axes(sweep)
     return f"sweep of {_count(len(sweep.points), 'point')}, {_count(len(sweep.problems), 'search')}"
 
 

@@ -6,6 +6,7 @@ area counts where that of all of them is known.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
@@ -13,9 +14,10 @@ from typing import cast
 from mapper.cost.energy import chip_area_um2
 from mapper.errors import InputError
 from mapper.report.formats import Table
-from mapper.report.tables import places
+from mapper.report.tables import DECISIVE, places
 from mapper.report.totals import ALL, BEST, totals_table
 from mapper.runs.sweep import Point, PointRun, Sweep, SweepRun
+from mapper.runs.sweep_file import SETTINGS
 from mapper.search.rows import Row, is_energy_column
 
 DESIGN = ("arch", "network")
@@ -28,17 +30,23 @@ FIGURES = (
     *("layers_without_mapping",),
 )
 """Columns of the points on a page, behind what varies."""
-
-
-def sweep_tables(run: SweepRun) -> tuple[Table, ...]:
-    """Everything that a sweep writes."""
-    return points_table(run), sweep_mappings_table(run), failed_table(run)
+PLACES = ("arch", "network", "layer", "repeat", "phase", "part", "partitioning")
+"""Where a ranking belongs."""
+COLUMNS = frozenset(
+    (
+        *(*PLACES, *FIGURES, *OBJECTIVES, "layers", "macs", "effectual_macs", "rank", "mapping", "points", "reason"),
+        *("fill_drain_cycles", "imbalance_mean", "imbalance_max", "bound_by", "optimal", "gap", "mapspace_size"),
+        "evaluated",
+    )
+)
+MANY = ("energy_", "reuse_", "multicast_", "interconnect_")
+"""Columns of the tables, and how those begin that go by levels and tensors."""
 
 
 def points_table(run: SweepRun) -> Table:
     """One row per point, phase and choice of partitionings: totals as a search has them, and area and front."""
     of = [(point, row) for point in run.points for row in _totals(point)]
-    rows = list(_aligned(row for _, row in of))
+    rows = list(_aligned(run.sweep.axes, (row for _, row in of)))
     _mark_front([point.point for point, _ in of], rows)
     return Table("points", tuple(rows), (*run.sweep.axes, *FIGURES))
 
@@ -46,30 +54,42 @@ def points_table(run: SweepRun) -> Table:
 def sweep_mappings_table(run: SweepRun) -> Table:
     """One row per ranked mapping of every point."""
     rows = _aligned(
-        dict(point.point.names) | _without(places(point.plan, task), point) | row
-        for point in run.points
-        for task, ranked in point.rows
-        for row in ranked
+        run.sweep.axes,
+        (
+            dict(point.point.names) | _without(places(point.plan, task), point) | row
+            for point in run.points
+            for task, ranked in point.rows
+            for row in ranked
+        ),
     )
-    return Table("mappings", tuple(rows))
+    return Table("mappings", tuple(rows), _columns(run.sweep, DECISIVE))
 
 
 def failed_table(run: SweepRun) -> Table:
     """One row per ranking without a mapping, with the reason."""
-    rows = tuple(
-        dict(point.point.names) | _without(places(point.plan, task), point) | {"reason": str(error)}
-        for point in run.points
-        for task, error in point.failures
+    rows = _aligned(
+        columns := _columns(run.sweep, (*PLACES, "reason")),
+        (
+            dict(point.point.names) | _without(places(point.plan, task), point) | {"reason": str(error)}
+            for point in run.points
+            for task, error in point.failures
+        ),
     )
-    return Table("failed", rows, (*run.sweep.axes, "layer", "phase", "part", "partitioning", "reason"))
+    return Table("failed", tuple(rows), columns)
 
 
 def check_axes(sweep: Sweep) -> None:
     """Refuse what varies under the name of a column. Raises `InputError`."""
-    taken = {*places(sweep.points[0].plan, sweep.points[0].plan.tasks[0]), *FIGURES, "rank", "mapping", "reason"}
     for name in sweep.axes:
-        if name in taken - set(DESIGN):
-            raise InputError(f"what varies is called '{name}', as a column of the tables", hint=f"{name}_choice")
+        if (name in COLUMNS or name.startswith(MANY)) and name not in DESIGN:
+            hint = f"{name}_choice: {{a: {{{name}: ...}}, b: ...}}" if name in SETTINGS else f"{name}_choice"
+            message = f"what varies is called '{name}', as a column of the tables"
+            raise InputError(message, dict(sweep.places).get(name), hint)
+
+
+def _columns(sweep: Sweep, columns: Iterable[str]) -> tuple[str, ...]:
+    """What varies, then the other columns."""
+    return tuple(dict.fromkeys((*sweep.axes, *columns)))
 
 
 def _totals(point: PointRun) -> Iterator[Row]:
@@ -87,11 +107,11 @@ def _without(row: Row, point: PointRun) -> Row:
     return {column: value for column, value in row.items() if column not in names}
 
 
-def _aligned(rows: Iterable[Row]) -> Iterator[Row]:
-    """The same columns for all, also where designs have other components: in the order in which they are met."""
+def _aligned(first: Iterable[str], rows: Iterable[Row]) -> Iterator[Row]:
+    """The same columns for all, also where designs have other components: `first`, then in the order of meeting."""
     listed = list(rows)
-    columns = dict.fromkeys(column for row in listed for column in row)
-    return (dict.fromkeys(columns) | row for row in listed)
+    columns: Row = dict.fromkeys([*first, *(column for row in listed for column in row)])
+    return (columns | row for row in listed)
 
 
 def _mark_front(points: Sequence[Point], rows: Sequence[Row]) -> None:
@@ -101,23 +121,36 @@ def _mark_front(points: Sequence[Point], rows: Sequence[Row]) -> None:
         if row["phase"] == ALL and row["partitioning"] != BEST and not row["layers_without_mapping"]:
             groups[point.work].append(row)
     for group in groups.values():
-        known = all(row["area_um2"] is not None for row in group)
-        objectives = OBJECTIVES if known else OBJECTIVES[:2]
-        for row, on in zip(group, front([[cast(float, r[o]) for o in objectives] for r in group]), strict=True):
+        named = objectives(group)
+        for row, on in zip(group, front([[cast(float, r[o]) for o in named] for r in group]), strict=True):
             row[FRONT] = on
 
 
+def objectives(rows: Iterable[Row]) -> tuple[str, ...]:
+    """What points compete in: area too where that of all is known."""
+    return OBJECTIVES if all(row["area_um2"] is not None for row in rows) else OBJECTIVES[:2]
+
+
 def front(points: Sequence[Sequence[float]]) -> list[bool]:
-    """Which points no other beats: none is as low in everything and lower in something. Equal points are all on it.
+    """Which points of two or three objectives no other beats: none is as low in all and lower in one.
+
+    Equal points are all on it or none. From the lowest first objective up, a point is beaten by one before it that is
+    as low in the others: of those, `seconds` and `thirds` keep the ones that matter, a staircase down (Kung, Luccio and
+    Preparata, 1975).
 
     >>> front([(1, 5), (2, 2), (3, 2), (5, 1)])
     [True, True, False, True]
     """
-    order = sorted(range(len(points)), key=lambda i: tuple(points[i]))
-    found: list[int] = []
-    for i in order:
-        mine = points[i]
-        if not any(all(a <= b for a, b in zip(points[j], mine, strict=True)) and points[j] != mine for j in found):
-            found.append(i)
-    on = set(found)
-    return [i in on for i in range(len(points))]
+    on = set[tuple[float, ...]]()
+    seconds: list[float] = []
+    thirds: list[float] = []
+    for point in sorted({tuple(point) for point in points}):
+        second, third = point[1], point[2] if len(point) > 2 else 0.0
+        place = bisect_right(seconds, second)
+        if place and thirds[place - 1] <= third:
+            continue
+        on.add(point)
+        begin = bisect_left(seconds, second)
+        end = next((i for i in range(begin, len(seconds)) if thirds[i] < third), len(seconds))
+        seconds[begin:end], thirds[begin:end] = [second], [third]
+    return [tuple(point) in on for point in points]

@@ -8,7 +8,7 @@ from typing import Any
 from mapper.report import units
 from mapper.report.formats import Table
 from mapper.report.grid import clip, grid
-from mapper.report.sweep_tables import FRONT
+from mapper.report.sweep_tables import FRONT, OBJECTIVES, objectives
 from mapper.report.totals import ALL, BEST
 from mapper.runs.sweep import Sweep, SweepRun
 from mapper.search.rows import Row
@@ -25,8 +25,8 @@ def sweep_title(sweep: Sweep) -> str:
     return f"{points}; {len(sweep.tasks):,} rankings from {len(sweep.problems):,} searches"
 
 
-def sweep_dry_run(sweep: Sweep, finished: int, seconds: float, sampled: int, jobs: int) -> str:
-    """The points, and what the sampled searches say about the time of those that are not finished."""
+def sweep_dry_run(sweep: Sweep, finished: int, left: int, seconds: float, sampled: int, jobs: int) -> str:
+    """The points, and what the sampled searches say about the time of those that are left."""
     rows = [[*sweep.axes, "arch", "layers", "partitionings", "searches"]]
     for point in sweep.points[:MOST]:
         plan = point.plan
@@ -34,7 +34,6 @@ def sweep_dry_run(sweep: Sweep, finished: int, seconds: float, sampled: int, job
         figures = [plan.accelerator.name, f"{len(plan.network)}", ",".join(names), f"{len(plan.problems):,}"]
         rows.append([*_values(dict(point.names), sweep), *figures])
     more = [f"and {len(sweep.points) - MOST:,} more points"] if len(sweep.points) > MOST else []
-    left = len(sweep.problems) - finished
     done = [f"{finished:,} searches are finished"] if finished else []
     return "\n".join(
         [
@@ -74,7 +73,7 @@ def sweep_summary(run: SweepRun, points: Table) -> str:
     few = len(rows) <= MOST
     shown = rows if few else on[:MOST]
     what = "Points" if few else "Pareto front"
-    area = "energy, cycles and area" if any(row["area_um2"] is not None for row in rows) else "energy and cycles"
+    area = "energy, cycles and area" if len(objectives(rows)) == len(OBJECTIVES) else "energy and cycles"
     title = f"{what}, totals of all phases. *: on the Pareto front of {area} among points of the same work."
     more = [f"and {len(on) - MOST:,} more on the front"] if not few and len(on) > MOST else []
     return "\n".join([sweep_title(run.sweep), "", title, *_points(run, shown), *more, "", *_notes(run)])

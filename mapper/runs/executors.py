@@ -92,6 +92,18 @@ def tune() -> None:
     gc.set_threshold(*LOOK_FOR_GARBAGE)
 
 
+@contextmanager
+def tuned() -> Iterator[None]:
+    """The process set up so, for as long as it is left to mapper."""
+    before = gc.get_threshold()
+    tune()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
 def _end_with_parent() -> None:
     """In a worker: end when the process that started it does, however it does."""
     parent = parent_process()

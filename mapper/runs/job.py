@@ -8,18 +8,20 @@ work), keeps the order of sequences and sorts what has none. Masks enter by shap
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
+from json.encoder import encode_basestring_ascii
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import mapper
+from mapper.mapping import format_loop
 from mapper.search.solve import Problem
 from mapper.sparsity.known import Actual
 
@@ -28,6 +30,13 @@ def job_key(problem: Problem, version: str | None = None) -> str:
     """64 hexadecimal digits: equal for equal problems of one version. Raises `TypeError` as `canonical` does."""
     said = ",".join(f"{f.name}={_remembered(_Same(getattr(problem, f.name)))}" for f in fields(problem) if f.compare)
     return hashlib.sha256(f"mapper {version or release()}\n{_name(problem)}({said})".encode()).hexdigest()
+
+
+def job_text(problem: Problem) -> str:
+    """What a problem asks, for people: `fw 1/1 N64 K128 C128 P28 Q28 R3 S3, KN on procrustes by edp, top 5`."""
+    bounds = " ".join(format_loop(dimension, bound) for dimension, bound in problem.einsum.bounds if bound > 1)
+    asked = f"{problem.partitioning.name} on {problem.accelerator.name} by {problem.metric}, top {problem.top}"
+    return f"{problem.einsum.name} {bounds}, {asked}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +77,19 @@ def canonical(value: object) -> str:
 
     Raises `TypeError` for a type that it does not know: its text might be that of an address.
     """
+    return _text_of(type(value))(value)  # type: ignore[arg-type]  # types are hashable
+
+
+@cache
+def _text_of(kind: type) -> Callable[[Any], str]:
+    """How values of a type are written; looking for it takes longer than the writing."""
     for kinds, text in _TEXTS:
-        if isinstance(value, kinds):
-            return text(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        compared = (f"{f.name}={canonical(getattr(value, f.name))}" for f in fields(value) if f.compare)
-        return f"{_name(value)}({','.join(compared)})"
-    raise TypeError(f"no canonical text of a {_name(value)}")
+        if issubclass(kind, kinds):
+            return text
+    if not is_dataclass(kind):
+        raise TypeError(f"no canonical text of a {kind.__module__}.{kind.__qualname__}")
+    head, names = f"{kind.__module__}.{kind.__qualname__}", [f.name for f in fields(kind) if f.compare]
+    return lambda value: f"{head}({','.join([f'{name}={canonical(getattr(value, name))}' for name in names])})"
 
 
 def _name(value: object) -> str:
@@ -115,7 +130,7 @@ _TEXTS: tuple[tuple[type | tuple[type, ...], Callable[..., str]], ...] = (
     (Integral, _number),
     (Fraction, lambda value: f"{value.numerator}/{value.denominator}"),
     ((float, np.floating), lambda value: float(value).hex()),
-    (str, json.dumps),
+    (str, encode_basestring_ascii),
     (bytes, lambda value: f"bytes({value.hex()})"),
     (Actual, _actual),
     (np.ndarray, _array),

@@ -70,13 +70,13 @@ def _read(text: str, problem: Problem, solution: Callable[[dict[str, Any], Probl
     try:
         document = json.loads(text)
         return _error(document["error"], problem) if "error" in document else solution(document, problem)
-    except (KeyError, TypeError, AttributeError, MapperError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, MapperError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
 def _measured(document: dict[str, Any], problem: Problem) -> Measured:
     certificate, ranked = Certificate(**document["certificate"]), document["ranked"]
-    if len(ranked[0]) > len(DECIDED):
+    if certificate.optimal and len(ranked[0]) > len(DECIDED):
         return Measured(tuple(ranked), certificate)
     return measured(_solution(document, problem))
 

@@ -86,7 +86,8 @@ def ignore(_problem: Problem, _outcome: object) -> None:
 class How:
     """On how many processes or by which executor, for how many seconds at most, with which store.
 
-    `on_done` is called as each problem is solved, in no particular order.
+    `on_done` is called as each problem is solved, in no particular order, and before that for each that the store
+    holds; where it has a method `known`, that is called for those.
     """
 
     jobs: int = 1
@@ -112,9 +113,9 @@ def solve_all(problems: Sequence[Problem], how: How, kind: Work[T]) -> Solved[T]
     outcomes: dict[Problem, T] = {}
     stopped: Stop | None = None
     try:
-        for problem, outcome in _outcomes(problems, how, kind, start):
+        for problem, outcome, tell in _outcomes(problems, how, kind, start):
             outcomes[problem] = outcome
-            how.on_done(problem, outcome)
+            tell(problem, outcome)
             if _interrupted(outcome):
                 raise KeyboardInterrupt
     except KeyboardInterrupt:
@@ -127,21 +128,23 @@ def solve_all(problems: Sequence[Problem], how: How, kind: Work[T]) -> Solved[T]
     return Solved(outcomes, stopped, time.monotonic() - start)
 
 
-def _outcomes(problems: Sequence[Problem], how: How, kind: Work[T], start: float) -> Iterator[tuple[Problem, T]]:
-    """What the store holds, then the others as they end."""
+def _outcomes(
+    problems: Sequence[Problem], how: How, kind: Work[T], start: float
+) -> Iterator[tuple[Problem, T, OnDone]]:
+    """What the store holds, then the others as they end, with who is told."""
     missing = []
     for problem in problems:
         known = None if how.store is None else how.store.get(problem, kind.read)
         if known is None:
             missing.append(problem)
         else:
-            yield problem, known
+            yield problem, known, getattr(how.on_done, "known", how.on_done)
     left = None if how.timeout is None else max(0.0, how.timeout - (time.monotonic() - start))
     with how.workers(len(missing)) as executor:
         for problem, outcome in solved(missing, executor, kind, left):
             if how.store is not None:
                 how.store.put(problem, outcome)
-            yield problem, outcome
+            yield problem, outcome, how.on_done
 
 
 def solved(

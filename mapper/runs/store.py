@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from mapper.errors import InputError
-from mapper.runs.job import job_key
+from mapper.runs.job import job_key, job_text
 from mapper.runs.outcome import written
 from mapper.runs.work import Measurement, Outcome
 from mapper.search.solve import Problem
@@ -25,15 +25,18 @@ from mapper.search.solve import Problem
 T = TypeVar("T")
 
 APPLICATION = int.from_bytes(b"mapr")
-SCHEMA = 1
+SCHEMA = 2
 """Raised with every change of the tables."""
 TABLE = """
 CREATE TABLE jobs (
     key TEXT PRIMARY KEY,   -- of the problem and the version of mapper
+    search TEXT NOT NULL,   -- the problem, for people
     outcome TEXT NOT NULL,  -- JSON
     digest TEXT NOT NULL    -- SHA-256 of the outcome
 )
 """
+
+INSERT = "INSERT OR IGNORE INTO jobs VALUES (?, ?, ?, ?)"
 
 BUSY_SECONDS = 30.0
 """How long a process waits for another one that writes: a commit takes milliseconds."""
@@ -102,25 +105,27 @@ class Store:
         """Commit the outcome of a finished search, once; one that is not final is passed over."""
         text = written(outcome)
         if text is not None:
-            row = (self._key(problem), text, _digest(text))
+            row = (self._key(problem), job_text(problem), text, _digest(text))
             with self._errors():
-                self._connection.execute("INSERT OR IGNORE INTO jobs VALUES (?, ?, ?)", row)
+                self._connection.execute(INSERT, row)
 
     def merge(self, path: Path) -> int:
         """Take in what another store holds; the number of searches that were not here. It is left as it is."""
-        if not path.is_file():
+        if not path.is_file() or not path.stat().st_size:
             raise InputError("no such store", str(path), "the folder of a shard has it")
         before = len(self)
-        with Store(path) as other, self._errors():
-            rows = [row for row in other.rows() if _digest(row[1]) == row[2]]
-            with _transaction(self._connection):
-                self._connection.executemany("INSERT OR IGNORE INTO jobs VALUES (?, ?, ?)", rows)
+        with Store(path) as other:
+            rows = other.rows()
+        if any(_digest(outcome) != digest for *_, outcome, digest in rows):
+            raise UnusableError("it is damaged", str(path), ANEW)
+        with self._errors(), _transaction(self._connection):
+            self._connection.executemany(INSERT, rows)
         return len(self) - before
 
-    def rows(self) -> list[tuple[str, str, str]]:
-        """Everything in it: keys, outcomes and their digests."""
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Everything in it, in the order in which it was committed: keys, searches, outcomes and their digests."""
         with self._errors():
-            return self._connection.execute("SELECT key, outcome, digest FROM jobs ORDER BY key").fetchall()
+            return self._connection.execute("SELECT key, search, outcome, digest FROM jobs ORDER BY rowid").fetchall()
 
     def close(self) -> None:
         """Close it; the last to do so leaves one file."""
@@ -141,9 +146,10 @@ class Store:
             _remove(self.path)
 
     def _key(self, problem: Problem) -> str:
-        if problem not in self._keys:
-            self._keys[problem] = job_key(problem)
-        return self._keys[problem]
+        key = self._keys.get(problem)
+        if key is None:
+            key = self._keys[problem] = job_key(problem)
+        return key
 
     def _row(self, problem: Problem) -> tuple[str, str] | None:
         with self._errors():
@@ -191,7 +197,7 @@ class Store:
             raise (UnusableError if code in _UNUSABLE else InputError)(reason, str(self.path), hint) from None
 
 
-ANEW = "search without --resume"
+ANEW = "remove it, or search without --resume"
 ELSEWHERE = "move it, or give another --output"
 GOES_ON = "what is finished is kept"
 

@@ -32,9 +32,7 @@ SETTINGS = (
     *("gradient_density", "masks", "balance"),
 )
 """What a point is asked; every other key is one of the accelerator's file."""
-WORKLOAD = frozenset(
-    ("network", "batch", "phase", "layers", "density", "activation_density", "gradient_density", "masks")
-)
+WORKLOAD = ("network", "batch", "phase", "layers", "density", "activation_density", "gradient_density", "masks")
 """Settings that are work, not a design: points that differ in one do not compete."""
 LISTS = frozenset(("phase", "layers", "partition"))
 """Settings that take several values at once, all for every point."""
@@ -43,6 +41,7 @@ PARTITION = "partition"
 SET, GRID, POINTS = "set", "grid", "points"
 MOST = 100_000
 """Points of a sweep: each is a network."""
+ONCE = "vary it once"
 
 Value = str | int | float | bool
 
@@ -70,10 +69,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class SweepFile:
-    """Every point in the order of the file, and the names of what varies."""
+    """Every point in the order of the file, and what varies: the names in the order of the columns, each with its
+    `file:line`.
+    """
 
     path: Path
-    axes: tuple[str, ...]
+    axes: Mapping[str, str]
     points: tuple[Asked, ...]
 
 
@@ -87,16 +88,15 @@ def read_sweep(path: Path | str) -> SweepFile:
             hint = f"{SET}: {{{key}: ...}}" if "." in key or key == "array" else did_you_mean(key, known)
             raise node.error(f"{key}: unknown key", hint)
     axes, partitions = _axes(root), _partitions(root)
-    size = math.prod(len(choices) for choices in axes)
+    size = math.prod(len(axis.choices) for axis in axes)
     if size > MOST:
         raise root.at(GRID).error(f"{size:,} points, more than {MOST:,}", "several files")
-    changes = dict(_mapping(root.at(SET), SET)) if root.child(SET) else {}
-    base = fixed | changes | partitions
-    for key, node in base.items():
+    base = fixed | _changes(root)
+    for key, node in (base | partitions).items():
         _value(key, node, several=key in LISTS)
-    points = tuple(_point(base, chosen, root) for chosen in itertools.product(*axes))
-    names = dict.fromkeys(name for point in points for name, _ in point.names)
-    return SweepFile(Path(path), tuple(names), points)
+    choices = itertools.product(*(axis.choices for axis in axes))
+    points = tuple(_point(base, partitions, chosen, root) for chosen in choices)
+    return SweepFile(Path(path), {name: place for axis in axes for name, place in axis.places.items()}, points)
 
 
 @dataclass(frozen=True)
@@ -107,27 +107,56 @@ class _Choice:
     given: Mapping[str, Node]
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """What varies together: the names with their `file:line`, and the values."""
+
+    places: Mapping[str, str]
+    choices: tuple[_Choice, ...]
+
+
+def _changes(root: Node) -> dict[str, Node]:
+    """What the file changes of the accelerator at every point."""
+    changes = _mapping(root.at(SET), SET) if root.child(SET) else {}
+    for key, node in changes.items():
+        if key in SETTINGS:
+            raise node.error(f"{key}: a setting, not a key of the accelerator's file", f"{key}: beside {SET}:")
+        _check_spelling(key, node)
+    return dict(changes)
+
+
 def _partitions(root: Node) -> dict[str, Node]:
     """Partitionings in the grid."""
     listed = root.child(GRID) and root.at(GRID).child(PARTITION)
     return {PARTITION: listed} if listed else {}
 
 
-def _axes(root: Node) -> list[list[_Choice]]:
+def _axes(root: Node) -> list[_Axis]:
     """The points of the list, then each axis of the grid, outermost first."""
-    axes = []
-    if (points := root.child(POINTS)) is not None:
-        if not isinstance(points.value, list) or not points.value:
-            raise points.error(f"{POINTS}: expected a list of points", "- {density: 0.1}")
-        axes.append([_listed(node) for node in points.value])
-    if (grid := root.child(GRID)) is not None:
-        axes += [list(_choices(name, node)) for name, node in _mapping(grid, GRID).items() if name != PARTITION]
-    return axes
+    listed = [_listed(points)] if (points := root.child(POINTS)) is not None else []
+    grid = _mapping(root.at(GRID), GRID) if root.child(GRID) else {}
+    for name, node in grid.items():
+        if listed and name in listed[0].places:
+            raise node.error(f"{name}: varied here and on line {listed[0].places[name].rpartition(':')[2]}", ONCE)
+    every = {name: node for name, node in grid.items() if name != PARTITION}
+    return [*listed, *(_Axis({name: node.where}, tuple(_choices(name, node))) for name, node in every.items())]
 
 
-def _listed(node: Node) -> _Choice:
-    given = _mapping(node, "a point")
-    return _Choice(tuple((key, _value(key, each)) for key, each in given.items()), given)
+def _listed(points: Node) -> _Axis:
+    if not isinstance(points.value, list) or not points.value:
+        raise points.error(f"{POINTS}: expected a list of points", "- {density: 0.1}")
+    places, choices = dict[str, str](), dict[frozenset[tuple[str, str]], _Choice]()
+    for node in points.value:
+        given = _mapping(node, "a point")
+        names = tuple((key, _value(key, each)) for key, each in given.items())
+        same = frozenset((key, str(value)) for key, value in names)
+        if same in choices:
+            raise node.error("this point is given twice")
+        choices[same] = _Choice(names, given)
+        for key, each in given.items():
+            _check_spelling(key, each)
+            places.setdefault(key, each.where)
+    return _Axis(places, tuple(choices.values()))
 
 
 def _choices(name: str, node: Node) -> Iterator[_Choice]:
@@ -137,26 +166,36 @@ def _choices(name: str, node: Node) -> Iterator[_Choice]:
             given = _mapping(bundle, f"{name}.{label}")
             for key, each in given.items():
                 _value(key, each)
+                _check_spelling(key, each)
             yield _Choice(((name, label),), given)
         return
     if not isinstance(node.value, list) or not node.value:
         raise node.error(f"{name}: expected a list of values, found {shown(node.plain())}", "[8x8, 16x16]")
+    _check_spelling(name, node)
     seen = set[Value]()
     for each in node.value:
         value = _value(name, each)
-        if value in seen:
-            raise each.error(f"{name}: {value} is given twice")
-        seen.add(value)
+        if not seen.isdisjoint((value, str(value))):
+            raise each.error(f"{name}: {shown(value)} is given twice")
+        seen.update((value, str(value)))
         yield _Choice(((name, value),), {name: each})
 
 
-def _point(base: Mapping[str, Node], chosen: tuple[_Choice, ...], root: Node) -> Asked:
-    given, varied = dict(base), dict[str, Node]()
+def _check_spelling(key: str, node: Node) -> None:
+    """Refuse what looks like a setting; keys of the accelerator's file are known when that is read."""
+    hint = did_you_mean(key, SETTINGS)
+    if key not in SETTINGS and "." not in key and hint and hint.startswith("did"):
+        raise node.error(f"{key}: unknown key", hint)
+
+
+def _point(base: Mapping[str, Node], partitions: Mapping[str, Node], chosen: tuple[_Choice, ...], root: Node) -> Asked:
+    varied = dict(partitions)
     for choice in chosen:
         for key, node in choice.given.items():
             if key in varied:
-                raise node.error(f"{key}: varied here and on line {varied[key].line}", "vary it once")
-            varied[key] = given[key] = node
+                raise node.error(f"{key}: varied here and on line {varied[key].line}", ONCE)
+            varied[key] = node
+    given = {**base, **varied}
     settings = {key: node for key, node in given.items() if key in SETTINGS}
     for key, example in (("network", "resnet18"), ("arch", "procrustes")):
         if key not in settings:

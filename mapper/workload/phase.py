@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import product
 
 from mapper.errors import InputError, did_you_mean, expect
@@ -90,6 +91,7 @@ class Operands:
     plain_data: str = "W"
 
 
+@lru_cache(maxsize=1024)
 def lower(phase: Phase, sizes: Sizes, vertical: Window, horizontal: Window, operands: Operands) -> tuple[Part, ...]:
     """The einsums of `phase`, residues of the height before those of the width.
 

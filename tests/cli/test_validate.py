@@ -34,6 +34,49 @@ def test_each_kind_of_file_is_recognised_and_summed_up() -> None:
     )
 
 
+SWEEP = "network: n.yaml\narch: right.yaml\npartition: any\ngrid:\n  batch: [1, 2]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        (SWEEP, "sweep of 2 points, 6 searches"),
+        (SWEEP.replace("[1, 2]", "[1]"), "sweep of 1 point, 3 searches"),
+        ("network: n.yaml:fc\narch: right.yaml\nphase: fw\npartition: any\n", "sweep of 1 point, 1 search"),
+        (
+            SWEEP.replace("grid:\n  batch: [1, 2]", "points: [{array: 2x2}, {batch: 4}]"),
+            "sweep of 2 points, 6 searches",
+        ),
+    ],
+)
+def test_a_sweep_is_summed_up_by_its_points_and_searches(text: str, summary: str) -> None:
+    write("n.yaml", NETWORK)
+    write("s.yaml", text)
+    result = mapper("validate", "s.yaml")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"ok: s.yaml: {summary}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (SWEEP.replace("batch", "btch"), "s.yaml:5: btch: unknown key (did you mean 'batch'?)"),
+        (SWEEP.replace("network: n.yaml\n", ""), "s.yaml:1: network: is missing (network: resnet18)"),
+        (SWEEP.replace("arch: right.yaml\n", ""), "s.yaml:1: arch: is missing (arch: procrustes)"),
+        (SWEEP.replace("batch: [1, 2]", "repeat: {a: {batch: 1}}"), "s.yaml:5: what varies is called 'repeat', as"),
+        (SWEEP.replace("n.yaml", "none.yaml"), "s.yaml:1: network: no such file"),
+        ("grid: {batch: [1]}\n", "s.yaml:1: network: is missing"),
+        ("points: []\n", "s.yaml:1: points: expected a list of points"),
+    ],
+)
+def test_a_wrong_sweep_is_one_error_with_its_line(text: str, error: str) -> None:
+    write("n.yaml", NETWORK)
+    write("s.yaml", text)
+    result = mapper("validate", "s.yaml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}")
+    assert result.stderr.count("error:") == 1
+
+
 def test_all_files_are_checked_and_all_errors_shown() -> None:
     write("bad.yaml", bent(("capacity_kib: 64", "capacity_kb: 64")))
     write("n.yaml", NETWORK.replace("linear", "lineer"))
