@@ -91,8 +91,10 @@ def command(
     """
     from mapper import report, runs
     from mapper.arch import load_arch
+    from mapper.runs.executors import tuned
     from mapper.workload.network import load_workload, whole_network
 
+    ctx.with_resource(tuned())
     network = load_workload(workload, batch).only(layers)
     plan = runs.Plan(
         network,
@@ -118,8 +120,8 @@ def command(
         if resume and not quiet:
             click.echo(_resuming(store, plan), err=True)
         count, names = options.processes(jobs), {task.problem: str(task) for task in reversed(plan.tasks)}
-        with progress(names, quiet, verbose, log) as on_done, workers(count, scheduler) as executor:
-            run = runs.run(plan, count, timeout, on_done, store, executor)
+        with progress(names, quiet, verbose, log) as told, workers(count, scheduler) as executor:
+            run = runs.run(plan, count, timeout, told, store, executor, told.known)
         if not run.rankings and not resume and (run.stopped is None or not run.outcomes):
             # Nothing is written, and nothing would be resumed.
             store.discard()

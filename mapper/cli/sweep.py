@@ -109,8 +109,8 @@ def command(
         if not quiet:
             _say_what_is_there(store, asked, taken, kept)
         names = asked.names if shard is None else {problem: asked.names[problem] for problem in problems}
-        with progress(names, quiet, verbose, log) as on_done, workers(count, scheduler) as executor:
-            run = sweep(asked, How(count, timeout, on_done, store, executor), problems)
+        with progress(names, quiet, verbose, log) as told, workers(count, scheduler) as executor:
+            run = sweep(asked, How(count, timeout, told, store, executor, told.known), problems)
     if shard is not None:
         _close_shard(run, len(problems), folder, quiet)
     elif run.outcomes:

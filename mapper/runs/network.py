@@ -165,13 +165,14 @@ def run(
     on_done: OnDone = ignore,
     store: Store | None = None,
     executor: Executor | None = None,
+    on_known: OnDone | None = None,
 ) -> Run:
     """Solve the problems of `plan` on `jobs` processes, or by an executor of `concurrent.futures`, for at most
     `timeout` seconds; the same result for any of them.
 
     A problem without a mapping does not stop the others, and Ctrl-C keeps what is finished: see `Run`. `on_done` is
-    called as each problem is solved, in no particular order. What `store` holds is taken from there, the others are
-    committed to it as they end; raises its `InputError` where that fails.
+    called as each problem is solved, in no particular order. What `store` holds is taken from there, and told to
+    `on_known` where that is given; the others are committed to it as they end. Raises its `InputError` where it fails.
     """
-    solved = solve_all(plan.problems, How(jobs, timeout, on_done, store, executor), SOLVE)
+    solved = solve_all(plan.problems, How(jobs, timeout, on_done, store, executor, on_known), SOLVE)
     return Run(plan, solved.outcomes, solved.stopped, solved.seconds)

@@ -86,8 +86,8 @@ def ignore(_problem: Problem, _outcome: object) -> None:
 class How:
     """On how many processes or by which executor, for how many seconds at most, with which store.
 
-    `on_done` is called as each problem is solved, in no particular order, and before that for each that the store
-    holds; where it has a method `known`, that is called for those.
+    `on_done` is called as each problem is solved, in no particular order, and before that `on_known` for each that the
+    store holds, `on_done` where that is not given.
     """
 
     jobs: int = 1
@@ -95,6 +95,7 @@ class How:
     on_done: OnDone = ignore
     store: Store | None = None
     executor: Executor | None = None
+    on_known: OnDone | None = None
 
     def workers(self, most: int) -> AbstractContextManager[Executor]:
         """The executor, for so many problems; one that was given is left open."""
@@ -138,7 +139,7 @@ def _outcomes(
         if known is None:
             missing.append(problem)
         else:
-            yield problem, known, getattr(how.on_done, "known", how.on_done)
+            yield problem, known, how.on_known or how.on_done
     left = None if how.timeout is None else max(0.0, how.timeout - (time.monotonic() - start))
     with how.workers(len(missing)) as executor:
         for problem, outcome in solved(missing, executor, kind, left):

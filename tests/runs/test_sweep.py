@@ -167,24 +167,16 @@ def test_what_a_search_has_kept_a_sweep_need_not_search_and_the_reverse(solved: 
             assert len(store) == 16
 
 
-class Told:
-    """Is told apart of what was solved and of what the store had."""
-
-    def __init__(self) -> None:
-        self.done: list[Problem] = []
-        self.stored: list[Problem] = []
-
-    def __call__(self, problem: Problem, _outcome: object) -> None:
-        self.done.append(problem)
-
-    def known(self, problem: Problem, _outcome: object) -> None:
-        self.stored.append(problem)
-
-
 def test_a_sweep_takes_what_is_finished_and_tells_of_it_apart(solved: list[Problem]) -> None:
     found = small()
-    told = Told()
-    done, known = told.done, told.stored
+    done, known = list[Problem](), list[Problem]()
+
+    def solve(problem: Problem, _outcome: object) -> None:
+        done.append(problem)
+
+    def take(problem: Problem, _outcome: object) -> None:
+        known.append(problem)
+
     with Store(Path("jobs.sqlite")) as store:
         for problem in found.problems[3:9]:
             outcome = measure(problem)
@@ -193,11 +185,11 @@ def test_a_sweep_takes_what_is_finished_and_tells_of_it_apart(solved: list[Probl
         solved.clear()
         expected = tables(found, How())
         solved.clear()
-        assert tables(found, How(on_done=told, store=store)) == expected
+        assert tables(found, How(on_done=solve, store=store, on_known=take)) == expected
         assert known == list(found.problems[3:9])
         assert done == solved == [*found.problems[:3], *found.problems[9:]]
         done.clear()
-        sweep(found, How(on_done=lambda problem, _outcome: done.append(problem), store=store))
+        sweep(found, How(on_done=solve, store=store))
         assert done == list(found.problems)
 
 
