@@ -97,7 +97,7 @@ class Networks:
         return Stream(level.name, crossing, action, carried, words, sent, hops * bits, driven * bits)
 
     def _directions(self, crossing: Crossing) -> Iterator[tuple[str, Carried]]:
-        if crossing.tensor is not self.geometry.nests.einsum.output:
+        if crossing.tensor != self.geometry.nests.einsum.output:
             yield SENT, downward(self.geometry, crossing, self.sharing)
             return
         yield COLLECTED, upward(self.geometry, crossing)
@@ -140,7 +140,7 @@ class Networks:
 
     def _over(self, crossing: Crossing, link: Link, path: Path) -> Iterator[tuple[str, Ints]]:
         """Words over one link, by action."""
-        output = crossing.tensor is self.geometry.nests.einsum.output
+        output = crossing.tensor == self.geometry.nests.einsum.output
         yield COLLECTED if output else SENT, busiest_words(self.geometry, crossing, self.sharing, link, path)
         if output and crossing.child < self.geometry.nests.level_count:
             yield RETURNED, busiest_refills(self.geometry, crossing, link, path)

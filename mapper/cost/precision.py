@@ -36,7 +36,7 @@ class Precision:
     def stored_bits(self, tensor: Tensor, level: int) -> Ints:
         """Bits of one stored word of `tensor` at `level`."""
         final, partial = self.accelerator.operand_bits(tensor), self.accelerator.partial_sum_bits
-        if tensor is not self.output:
+        if tensor != self.output:
             return np.full(len(self.geometry.nests), final, dtype=np.int64)
         partials = self.reduced_above(level) | (level == self.innermost)
         return np.where(partials, partial, final).astype(np.int64)
@@ -44,7 +44,7 @@ class Precision:
     def moved_bits(self, tensor: Tensor, level: int, action: Action, words: Ints, distinct: Ints | int) -> Ints:
         """Bits of `words` moved at `level`; `distinct`: accumulated words whose last update may be final there."""
         final, partial = self.accelerator.operand_bits(tensor), self.accelerator.partial_sum_bits
-        if tensor is not self.output:
+        if tensor != self.output:
             return words * final
         if action == "drains":
             return words * np.where(self.reduced_above(level), partial, final)

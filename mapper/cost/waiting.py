@@ -67,7 +67,7 @@ def waiting(geometry: Geometry, moves: Moves) -> Waits:
     if tensor is None:
         return Waits(dense)
     nests, level = geometry.nests, moves.innermost(tensor)
-    others = [t for t in moves.skipped if t is not tensor]
+    others = [t for t in moves.skipped if t != tensor]
     exact = _known(moves, [tensor, *others]) if others else {}
     columns = [i for i, slot in enumerate(nests.slots) if exact or slot.dimension in tensor.dimensions]
     first, which = _distinct_rows(nests, columns)

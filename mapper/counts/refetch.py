@@ -60,7 +60,7 @@ def moves(nests: Nests, tensor: Tensor, parent: int, level: int, sharing: Sharin
 
     `sharing` is that of the accelerator; partial sums of several children always unite.
     """
-    if tensor is nests.einsum.output:
+    if tensor == nests.einsum.output:
         sharing = Sharing.everywhere(nests.level_count)
     nests = nests.take(slice(0, 1))
     loops = Geometry(nests).temporal_above(level)

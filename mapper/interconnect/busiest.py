@@ -22,7 +22,7 @@ from mapper.mapping.loopnest import Ints
 
 def busiest_words(geometry: Geometry, crossing: Crossing, sharing: Sharing, link: Link, path: Path) -> Ints:
     """Words of one direction, down for an operand and up for the accumulated tensor, per mapping."""
-    output = crossing.tensor is geometry.nests.einsum.output
+    output = crossing.tensor == geometry.nests.einsum.output
     shared = Sharing.everywhere(geometry.nests.level_count) if output else sharing
     chosen = _modes(geometry, crossing, shared, link, path)
     return entering(geometry, crossing.tensor, crossing.child, chosen, crossing.child == geometry.nests.level_count)

@@ -85,7 +85,7 @@ class Flow:
     @property
     def shared(self) -> Sharing:
         nests = self.geometry.nests
-        return Sharing.everywhere(nests.level_count) if self.crossing.tensor is nests.einsum.output else self.sharing
+        return Sharing.everywhere(nests.level_count) if self.crossing.tensor == nests.einsum.output else self.sharing
 
 
 def link_words(flow: Flow, links: Links) -> Ints:

@@ -78,7 +78,7 @@ def pattern_of(geometry: Geometry, level: int, tensor: Tensor) -> Pattern:
         all(meets.values()) and len({d for d in terms if _spread(geometry, level, d)}) > 1
         for terms, meets in zip(windows, meeting, strict=True)
     )
-    return Pattern(tensor is geometry.nests.einsum.output, x, y, diagonal)
+    return Pattern(tensor == geometry.nests.einsum.output, x, y, diagonal)
 
 
 def _lane(geometry: Geometry, level: int, kind: str, tensor: Tensor, overlap: bool) -> Lane:

@@ -88,7 +88,7 @@ def extra_of(exchange: Exchange, tensor: Tensor) -> Extra:
                 after.add(exchange, needs, exchange.workers[some])
     return Extra(
         tensor=tensor.name,
-        partial_sums=tensor is exchange.einsum.output,
+        partial_sums=tensor == exchange.einsum.output,
         rows_before=before.reach("rows"),
         rows_after=after.reach("rows"),
         columns_before=before.reach("columns"),

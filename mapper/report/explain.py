@@ -200,7 +200,7 @@ def _movements(evaluation: Evaluation, nests: Nests) -> Iterator[Movement]:
     reads = {(edge.level, edge.tensor): edge.reads for edge in evaluation.edges}
     found = []
     for tensor in nests.einsum.tensors:
-        output = tensor is nests.einsum.output
+        output = tensor == nests.einsum.output
         for above, below in itertools.pairwise(kept_levels(nests, tensor)):
             moved = moves(nests, tensor, above, below, sharing)
             read = reads[names[above], tensor.name]

@@ -77,7 +77,7 @@ class Factors:
         return self._along(dimension, flow, side, place)
 
     def _along(self, dimension: str, flow: Flow, side: Side, place: int | None) -> Units:
-        united = flow.tensor is self.space.einsum.output
+        united = flow.tensor == self.space.einsum.output
         key = (dimension, flow.parent, flow.level, side, united, None if place is None else (flow.tensor.name, place))
         if key not in self._units:
             slots = tuple(Slot(*p, dimension) for p in self.space.places(dimension))
@@ -127,7 +127,7 @@ class Factors:
 
     def distinct(self, flow: Flow, side: Side, place: int) -> int:
         """Positions of rank `place` that the flow touches at all; padding left out where level 0 serves it."""
-        unpadded = side is Side.served and flow.parent == 0 and flow.tensor is not self.space.einsum.output
+        unpadded = side is Side.served and flow.parent == 0 and flow.tensor != self.space.einsum.output
         return distinct_positions(self.space.einsum, flow.tensor, place, unpadded)
 
     def _joint(self, order: list[str], rows: dict[str, Ints]) -> Nests:
@@ -155,14 +155,14 @@ class Factors:
     def _modes(self, nests: Nests, flow: Flow, side: Side) -> Modes:
         if side is Side.entered:
             return modes(nests, flow.level, flow.level, None)
-        united = flow.tensor is self.space.einsum.output
+        united = flow.tensor == self.space.einsum.output
         return modes(nests, flow.level, flow.parent, Sharing.everywhere(self.levels) if united else self.sharing)
 
     def _sums(self, geometry: Geometry, flow: Flow, side: Side, place: int, views: Views) -> tuple[Ints, Ints]:
         """(now, held) of a rank per class; padding left out where level 0 serves it."""
         tensor, every_step = flow.tensor, flow.level == self.levels
         window = tensor.window(place)
-        operand = tensor is not self.space.einsum.output
+        operand = tensor != self.space.einsum.output
         if operand and side is Side.served and flow.parent == 0 and window is not None:
             chosen = self._modes(geometry.nests, flow, side)
             return windowed(geometry, tensor.ranks[place], window, flow.level, chosen, every_step)

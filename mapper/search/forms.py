@@ -78,7 +78,7 @@ def flows(einsum: Einsum, keeps: Keeps) -> tuple[Flow, ...]:
 
 def _only_padding(einsum: Einsum, flow: Flow) -> bool:
     """Whether level 0 serves nothing of an operand: a rank that never moves stands on padding."""
-    if flow.parent or flow.tensor is einsum.output:
+    if flow.parent or flow.tensor == einsum.output:
         return False
     for place, rank in enumerate(flow.tensor.ranks):
         window = flow.tensor.window(place)
@@ -153,7 +153,7 @@ def energy_form(einsum: Einsum, accelerator: Accelerator, keeps: Keeps, sparsity
     constant = widths.moves.effectual_points * accelerator.compute.energy_pj
     levels = accelerator.levels
     for flow in flows(einsum, keeps):
-        if flow.tensor is not einsum.output:
+        if flow.tensor != einsum.output:
             bits = accelerator.operand_bits(flow.tensor)
             served = 0 if _only_padding(einsum, flow) else widths.at_parent(flow, "reads", bits)
             weights[flow, Side.served] += served * levels[flow.parent].buffer(flow.tensor).energies.read
@@ -175,7 +175,7 @@ def _output_energy(
     final, partial = accelerator.operand_bits(tensor), accelerator.partial_sum_bits
     constant = 0.0
     above: list[Flow] = []
-    for flow in (f for f in flows(einsum, keeps) if f.tensor is tensor):
+    for flow in (f for f in flows(einsum, keeps) if f.tensor == tensor):
         parent = levels[flow.parent].buffer(tensor).energies
         update = widths.at_parent(flow, "updates", partial)
         narrower = update - widths.at_parent(flow, "updates", final)
@@ -224,7 +224,7 @@ def _port_bits(einsum: Einsum, keeps: Keeps, level: int, port: str, widths: Widt
     accelerator = widths.accelerator
     for flow in flows(einsum, keeps):
         final, partial = accelerator.operand_bits(flow.tensor), accelerator.partial_sum_bits
-        accumulated = flow.tensor is einsum.output
+        accumulated = flow.tensor == einsum.output
         if flow.parent == level:
             if not accumulated:
                 yield (
@@ -248,6 +248,6 @@ def _first_visits(einsum: Einsum, keeps: Keeps, port: str, widths: Widths) -> fl
     accelerator = widths.accelerator
     final, partial = accelerator.operand_bits(einsum.output), accelerator.partial_sum_bits
     reads, writes = port in ("read", "shared"), port in ("write", "shared")
-    flow = next(f for f in flows(einsum, keeps) if f.tensor is einsum.output)
+    flow = next(f for f in flows(einsum, keeps) if f.tensor == einsum.output)
     wide, narrow = (_updated_and_read(flow, bits, reads, writes, widths) for bits in (partial, final))
     return -output_words(einsum) * (wide[1] + wide[0] - narrow[0])

@@ -93,7 +93,7 @@ def _returned(
     `entered - served` of every flow above."""
     constant: float | Floats = 0.0
     above: list[Flow] = []
-    for flow in (f for f in flows(einsum, keeps) if f.tensor is einsum.output and f.level < widths.levels):
+    for flow in (f for f in flows(einsum, keeps) if f.tensor == einsum.output and f.level < widths.levels):
         bits = widths.at_parent(flow, "reads", accelerator.partial_sum_bits)
         passed = [n for n in networks(accelerator) if flow.parent <= n[0] < flow.level and n[2].picojoules(1, 1)]
         each = sum((bits * ways.back(flow.tensor, index, network) for index, _, network in passed), start=0.0)
@@ -110,7 +110,7 @@ def _returned(
 def _bits(einsum: Einsum, flow: Flow, widths: Widths) -> float:
     """Of a word on its way, at least."""
     final = widths.accelerator.operand_bits(flow.tensor)
-    if flow.tensor is not einsum.output:
+    if flow.tensor != einsum.output:
         return widths.at_parent(flow, "reads", final)
     return widths.at_parent(flow, "updates", min(final, widths.accelerator.partial_sum_bits))
 
@@ -124,6 +124,6 @@ def _links(einsum: Einsum, accelerator: Accelerator, keeps: Keeps, widths: Width
         share = 1.0 / (float(network.link_bits_per_cycle) * accelerator.instances[index] * rows)
         for upward in (False, True):
             mine = [
-                f for f in flows(einsum, keeps) if f.parent <= index < f.level and (f.tensor is einsum.output) is upward
+                f for f in flows(einsum, keeps) if f.parent <= index < f.level and (f.tensor == einsum.output) is upward
             ]
             yield Form(0.0, {(flow, Side.served): _bits(einsum, flow, widths) * share for flow in mine})

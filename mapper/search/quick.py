@@ -63,7 +63,7 @@ class Quick:
         """Lanes of a dimension, per choice, that one read of the flow can reach."""
         spread = self.lanes.spreads[dimension]
         chosen = self.choices[:, self.space.looped.index(dimension)]
-        united, out = flow.tensor is self.space.einsum.output, np.ones(len(self.choices))
+        united, out = flow.tensor == self.space.einsum.output, np.ones(len(self.choices))
         for column, (level, kind) in enumerate(spread.places):
             axis = self.space.accelerator.levels[level].fanout.axis(kind)
             if flow.parent <= level < flow.level and (united or axis.multicast):
@@ -104,7 +104,7 @@ class Quick:
 
     def _distinct(self, flow: Flow, side: Side) -> float:
         einsum = self.space.einsum
-        unpadded = side is Side.served and flow.parent == 0 and flow.tensor is not einsum.output
+        unpadded = side is Side.served and flow.parent == 0 and flow.tensor != einsum.output
         ranks = range(len(flow.tensor.ranks))
         return float(math.prod(distinct_positions(einsum, flow.tensor, place, unpadded) for place in ranks))
 

@@ -53,7 +53,7 @@ class Waits:
     @property
     def _evenly(self) -> float:
         """Share of the work that zeros of other operands leave, evenly spread."""
-        others = (t for t in self.moves.skipped if t is not self.tensor)
+        others = (t for t in self.moves.skipped if t != self.tensor)
         return math.prod(self.moves.executed[t.name][0] / self.moves.executed[t.name][1] for t in others)
 
     @property

@@ -55,7 +55,7 @@ class Ways:
         """Per bit sent through the network below `level`, per class: at least. `alone`: what children take is counted
         apart."""
         fanout = self.space.accelerator.levels[level].fanout
-        output = tensor is self.space.einsum.output
+        output = tensor == self.space.einsum.output
         shares = {kind: output or fanout.axis(kind).multicast for kind in "xy"}
         far = {kind: self._far(tensor, level, kind, "last" if shares[kind] else "own") for kind in "xy"}
         spread = {kind: self._shared(tensor, level, kind, shares[kind]) for kind in "xy"}

@@ -72,7 +72,7 @@ def _uneven(space: Mapspace, tensor: Tensor, level: int) -> int:
 
 def _bits(space: Mapspace, keeps: Keeps, tensor: Tensor, level: int, reduced: Floats | float) -> Floats | float:
     final, partial = space.accelerator.operand_bits(tensor), space.accelerator.partial_sum_bits
-    if tensor is not space.einsum.output:
+    if tensor != space.einsum.output:
         return final
     innermost = max(at for at, names in enumerate(keeps) if at == 0 or tensor.name in names)
     if level == innermost:
@@ -244,7 +244,7 @@ class Words:
 
     def _wider(self, flow: Flow, side: Side) -> Floats | None:
         """Weight that words of a drain have in addition where they are partial sums (forms are too low there)."""
-        if flow.tensor is not self.space.einsum.output or side is not Side.entered or flow.level == self.levels:
+        if flow.tensor != self.space.einsum.output or side is not Side.entered or flow.level == self.levels:
             return None
         accelerator = priced(self.space.accelerator)
         wide, narrow = accelerator.partial_sum_bits, accelerator.operand_bits(flow.tensor)
@@ -272,7 +272,7 @@ class Words:
         accelerator, tensor = priced(self.space.accelerator), self.space.einsum.output
         if level == 0 or tensor.name not in self.keeps[level]:
             return 0.0
-        flow = next(f for f in self.flows if f.tensor is tensor and f.parent == level)
+        flow = next(f for f in self.flows if f.tensor == tensor and f.parent == level)
         wide, narrow = accelerator.partial_sum_bits, accelerator.operand_bits(tensor)
         bits = self.widths.at_parent(flow, "updates", wide) - self.widths.at_parent(flow, "updates", narrow)
         if bits <= 0:

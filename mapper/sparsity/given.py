@@ -86,7 +86,7 @@ class ZerosGiven:
 
     def _of(self, layer: Layer, part: Part, tensor: Tensor) -> Density | None:
         name = tensor.name
-        if not part.axes and tensor is part.einsum.operands[0] and not self._given(layer, name):
+        if not part.axes and tensor == part.einsum.operands[0] and not self._given(layer, name):
             # An einsum's first operand stands for the weights.
             name = WEIGHTS
         if name == WEIGHTS and self.masks is not None:

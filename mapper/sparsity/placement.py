@@ -89,7 +89,7 @@ def _share(moves: Moves, counted: Collection[str]) -> float | None:
 
 def _laid(nests: Nests, tensor: Tensor, array: Numbers, counted: Sequence[tuple[Tensor, Numbers]]) -> Laid:
     """An operand with an axis per loop; loops that neither tell PEs apart nor matter to another operand are summed."""
-    others = {d for other, _ in counted if other is not tensor for d in other.dimensions}
+    others = {d for other, _ in counted if other != tensor for d in other.dimensions}
     view, dimensions = windows(nests.einsum, tensor, array)
     spread = {slot.dimension for slot in nests.slots if slot.kind != "t"}
     gone = [d for d in dimensions if d not in others | spread]

@@ -181,7 +181,7 @@ class Moves:
 
     def _scale(self, level: int, tensor: Tensor, action: Action, for_compute: bool) -> Scale | None:
         metadata = self.metadata(level, tensor)
-        output = tensor is self.einsum.output
+        output = tensor == self.einsum.output
         if for_compute and action in ("reads", "updates"):
             if output:
                 share = self.effectual if self.private(level) and self.acting else None
@@ -200,7 +200,7 @@ class Moves:
         """Share of an operand's words that compute reads."""
         if not self.private(level):
             return self.executed[tensor.name] if own else (1.0, 1.0)
-        others = [other for other in self.acting if other is not tensor]
+        others = [other for other in self.acting if other != tensor]
         if level == 0 and any(tensor.stored):
             counted = self._stored_pairs(tensor, others, own)
             if counted is not None:

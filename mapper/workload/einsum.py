@@ -111,7 +111,7 @@ class Einsum:
                     raise InputError(f"coefficient {term.coefficient} in tensor {tensor} is not positive")
                 seen.add(term.dimension)
             looped = [term for term in rank if self.extent[term.dimension] > 1]
-            if tensor is self.output and len(looped) > 1:
+            if tensor == self.output and len(looped) > 1:
                 raise InputError(f"accumulated tensor {tensor} slides; it must have one dimension per rank")
             span = 1 + sum(term.coefficient * (self.extent[term.dimension] - 1) for term in looped)
             if len(looped) > 1 and span > LARGEST_SPAN:
