@@ -19,7 +19,7 @@ from mapper.sparsity.asked import ZerosAsked
 NETWORKS = ("resnet18", "mobilenet_v2", "bert_base")  # shipped names or files
 LAYERS = {"resnet18": ("conv1", "fc")}  # only these of a network; all of those that are not here
 ARCH, BATCH = "procrustes", 16
-PARTITIONINGS = "CK,KN"
+PARTITIONINGS, TOP = "CK,KN", 3
 ZEROS = ZerosAsked(density="0.1", activation_density="0.5")  # the options of mapper search about zeros
 PROCESSES = 2
 
@@ -31,12 +31,19 @@ def searched(name: str, folder: Path) -> runs.Run:
         network.only(LAYERS.get(name, ())),
         mapper.load_arch(ARCH),
         runs.partitionings(PARTITIONINGS, network),
-        top=3,
+        top=TOP,
         zeros=ZEROS.given(network),
     )
     report.check_folder(folder)
     with runs.Store(folder / "jobs.sqlite") as store:
         return runs.run(plan, jobs=PROCESSES, store=store)
+
+
+def command(name: str) -> list[str]:
+    """The same search as a command line: a page says how its tables came about."""
+    words = ["search", name, "--arch", ARCH, "--batch", f"{BATCH}", "--partition", PARTITIONINGS, "--top", f"{TOP}"]
+    words += [word for layer in LAYERS.get(name, ()) for word in ("--layer", layer)]
+    return words + [word for key, text in ZEROS.as_dict().items() for word in (f"--{key.replace('_', '-')}", text)]
 
 
 def main() -> None:
@@ -45,7 +52,7 @@ def main() -> None:
         folder = Path(output, f"{name}-{ARCH}")
         found = searched(name, folder)
         inputs = report.inputs(name, ARCH, ZEROS)
-        files = report.run_files(found, "csv", name, ["search", name], inputs, ZEROS.as_dict())
+        files = report.run_files(found, "csv", name, command(name), inputs, ZEROS.as_dict())
         report.write_files(folder, files)
         report.write_files(folder, {"report.html": page_of(read_source(folder)).html})
         (total,) = (t for t in report.totals(found) if (t.phase, t.partitioning) == ("all", "best"))

@@ -7,14 +7,11 @@ same from the command line: `mapper compare dense_baseline procrustes --network 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import mapper
-from mapper.mapping import parse_partitionings
+from mapper import runs
 from mapper.report.comparison import Side, compare, side
 from mapper.report.comparison_text import comparison_text, differences
 from mapper.report.results import results
-from mapper.runs import Plan, run
 from mapper.sparsity.given import ZerosGiven
 
 DESIGNS = ("dense_baseline", "procrustes")  # shipped names or files; ratios are to the first
@@ -28,19 +25,17 @@ DENSITY = {"W": 0.1, "I": 0.5}  # nonzeros / size; only a design with units for 
 
 def searched(name: str) -> Side:
     """The best mappings of a design for every layer and phase."""
-    network = mapper.load_network(NETWORK, batch=BATCH)
-    if LAYERS:
-        network = replace(network, layers=tuple(network[layer] for layer in LAYERS))
-    plan = Plan(
+    network = mapper.load_network(NETWORK, batch=BATCH).only(LAYERS)
+    plan = runs.Plan(
         network,
         mapper.load_arch(name),
-        parse_partitionings(PARTITIONINGS, "NGKCPQRS"),
+        runs.partitionings(PARTITIONINGS, network),
         tuple(map(mapper.Phase, PHASES)),
         METRIC,
         top=1,
         zeros=ZerosGiven.of(DENSITY),
     )
-    return side(results(run(plan)))  # run(plan, jobs=4) takes four processes and needs the last two lines below
+    return side(results(runs.run(plan)))  # with jobs=4 on four processes, which need the last two lines below
 
 
 def main() -> None:

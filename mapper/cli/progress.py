@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from mapper.cli import options
 from mapper.errors import InputError
 
 if TYPE_CHECKING:
     from mapper.search.solve import Problem
 
-log_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+log_option: options.Decorator = click.option(
     "--log-json",
     "log",
     metavar="FILE",
     help="Write a line of JSON for each search as it ends; '-' is standard error.",
 )
-
 
 Tell = Callable[["Problem", Any, bool], None]
 """Is told of a search, what came of it, and whether a store had it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from mapper.cli.zeros import zeros_options
 
 if TYPE_CHECKING:
     from mapper.runs import Plan, Run, Store
+    from mapper.search.solve import Problem
     from mapper.sparsity.asked import ZerosAsked
 
 STORE = "jobs.sqlite"
@@ -118,7 +120,7 @@ def command(
     report.check_folder(folder)
     with runs.Store(folder / STORE, fresh=not resume) as store:
         if resume and not quiet:
-            click.echo(_resuming(store, plan), err=True)
+            click.echo(resumed_text(store, plan.problems), err=True)
         count, names = options.processes(jobs), {task.problem: str(task) for task in reversed(plan.tasks)}
         with progress(names, quiet, verbose, log) as told, workers(count, scheduler) as executor:
             run = runs.run(plan, count, timeout, told, store, executor, told.known)
@@ -134,8 +136,9 @@ def command(
     ctx.exit(_exit_code(run))
 
 
-def _resuming(store: Store, plan: Plan) -> str:
-    return f"resumed: {store.finished(plan.problems):,} of {len(plan.problems):,} searches are in {store.path}"
+def resumed_text(store: Store, problems: Sequence[Problem]) -> str:
+    """How many of `problems` need no search; a sweep says the same."""
+    return f"resumed: {store.finished(problems):,} of {len(problems):,} searches are in {store.path}"
 
 
 def _default_folder(workload: str, plan: Plan) -> Path:

@@ -13,9 +13,9 @@ import click
 from mapper.cli import options
 from mapper.cli.main import ARGUMENTS, INTERRUPTED
 from mapper.cli.progress import log_option, progress
-from mapper.cli.search import STORE
+from mapper.cli.search import STORE, resumed_text
 from mapper.cli.workers import scheduler_option, workers
-from mapper.errors import InputError
+from mapper.errors import MapperError
 from mapper.shipped import is_file
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def command(
         with progress(names, quiet, verbose, log) as told, workers(count, scheduler) as executor:
             run = sweep(asked, How(count, timeout, told, store, executor, told.known), problems)
     if shard is not None:
-        _close_shard(run, len(problems), folder, quiet)
+        _close_shard(run, len(problems), spec, folder, quiet)
     elif run.outcomes:
         points = report.points_table(run)
         files = report.sweep_files(run, points, form, ctx.meta[ARGUMENTS], inputs)
@@ -163,14 +163,13 @@ def _say_what_is_there(store: Store, asked: Sweep, taken: Iterable[tuple[Path, i
     for place, number in taken:
         click.echo(f"merged: {number:,} finished searches of {place}", err=True)
     if kept:
-        finished = store.finished(asked.problems)
-        click.echo(f"resumed: {finished:,} of {len(asked.problems):,} searches are in {store.path}", err=True)
+        click.echo(resumed_text(store, asked.problems), err=True)
 
 
-def _close_shard(run: SweepRun, asked: int, folder: Path, quiet: bool) -> None:
+def _close_shard(run: SweepRun, asked: int, spec: str, folder: Path, quiet: bool) -> None:
     if not quiet:
         click.echo(f"{len(run.outcomes):,} of the shard's {asked:,} searches are finished and in {folder / STORE}")
-        click.echo(f"when all shards are: mapper sweep SPEC.yaml --merge {folder} ...")
+        click.echo(f"when all shards are: mapper sweep {spec} --merge {folder} ...")
 
 
 def _exit_code(run: SweepRun, asked: int) -> int:
@@ -181,7 +180,6 @@ def _exit_code(run: SweepRun, asked: int) -> int:
         click.echo(f"{run.stopped}: {done:,} of {asked:,} searches are finished; --resume continues", err=True)
     if run.stopped is Stop.interrupted:
         return INTERRUPTED
-    failed = [error for outcome in run.outcomes.values() if isinstance(error := outcome, Exception)]
-    codes = (getattr(error, "exit_code", InputError.exit_code) for error in failed)
+    codes = (outcome.exit_code for outcome in run.outcomes.values() if isinstance(outcome, MapperError))
     # A share of few searches may be none.
     return max([*codes, int(run.stopped is Stop.workers or (asked > 0 and not run.outcomes))])

@@ -13,7 +13,7 @@ from mapper.cli import options
 scheduler_option: options.Decorator = click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Search on the workers of this Dask scheduler (tcp://HOST:8786), or on N of its own: local.",
+    help="Search on the workers of this Dask scheduler (tcp://HOST:8786); 'local' starts one here with -j workers.",
 )
 
 

@@ -109,13 +109,8 @@ def sweep_manifest(run: SweepRun, arguments: Sequence[str], inputs: Iterable[Ent
         "seeds": {},
         "inputs": list(inputs),
         "limits": {name: limits(accelerator) for accelerator, name in accelerators.items()},
-        "problems": {
-            "rankings": len(sweep.tasks),
-            "searches": len(sweep.problems),
-            "finished": len(run.outcomes),
-            "stopped": None if run.stopped is None else str(run.stopped),
-            "failed": sum(len(point.failures) for point in run.points),
-        },
+        "problems": _numbers(run, len(sweep.tasks), len(sweep.problems))
+        | {"failed": sum(len(point.failures) for point in run.points)},
         "files": list(files),
         "wall_time_s": round(run.seconds, 3),
     }
@@ -188,6 +183,7 @@ def _zeros(zeros: Zeros | None) -> Entry | None:
 
 
 def _level(level: Level, instances: int, areas: dict[str, float | None]) -> Entry:
+    """Areas are of all instances together."""
     return {
         "name": level.name,
         "instances": instances,
@@ -215,7 +211,7 @@ def _axis(axis: Axis) -> Entry:
 
 
 def _buffer(buffer: Buffer) -> Entry:
-    """Capacity null and a bandwidth left out mean unlimited; areas are of all instances together."""
+    """Of one instance. Capacity null and a bandwidth left out mean unlimited."""
     ports = {"read": buffer.read_bandwidth, "write": buffer.write_bandwidth, "shared": buffer.shared_bandwidth}
     energies = buffer.energies
     return {
@@ -231,11 +227,16 @@ def _buffer(buffer: Buffer) -> Entry:
 
 
 def _problems(run: Run) -> Entry:
-    return {
-        "rankings": len(run.plan.tasks),
-        "searches": len(run.plan.problems),
-        "finished": len(run.outcomes),
-        "stopped": None if run.stopped is None else str(run.stopped),
+    return _numbers(run, len(run.plan.tasks), len(run.plan.problems)) | {
         "failed": [{"ranking": str(task), "reason": str(error)} for task, error in run.failures],
         "unfinished": [str(task) for task in run.unfinished],
+    }
+
+
+def _numbers(run: Run | SweepRun, rankings: int, searches: int) -> Entry:
+    return {
+        "rankings": rankings,
+        "searches": searches,
+        "finished": len(run.outcomes),
+        "stopped": None if run.stopped is None else str(run.stopped),
     }

@@ -17,12 +17,15 @@ MOST = 30
 """Points that are listed."""
 NAME = 24
 """Characters of a value."""
+AREA, MISSING = "area (mm2)", "layers without a mapping"
+"""Columns that are there only where they say something."""
 
 
 def sweep_title(sweep: Sweep) -> str:
     """How much is asked."""
-    points = f"{sweep.name}: {len(sweep.points):,} points over {', '.join(sweep.axes) or 'nothing'}"
-    return f"{points}; {len(sweep.tasks):,} rankings from {len(sweep.problems):,} searches"
+    points = f"{sweep.name}: {len(sweep.points):,} point{'s' * (len(sweep.points) != 1)}"
+    over = f" over {', '.join(sweep.axes)}" if sweep.axes else ""
+    return f"{points}{over}; {len(sweep.tasks):,} rankings from {len(sweep.problems):,} searches"
 
 
 def sweep_dry_run(sweep: Sweep, finished: int, left: int, seconds: float, sampled: int, jobs: int) -> str:
@@ -80,11 +83,13 @@ def sweep_summary(run: SweepRun, points: Table) -> str:
 
 
 def _points(run: SweepRun, rows: list[Row]) -> list[str]:
-    head = [*run.sweep.axes, "partitioning", "cycles", "energy", "edp (pJ x cycles)", "utilization", "area (mm2)", ""]
+    head = [*run.sweep.axes, "partitioning", "cycles", "energy", "edp (pJ x cycles)", "utilization", AREA, "", MISSING]
     lines = [[*_values(row, run.sweep), str(row["partitioning"]), *_figures(row)] for row in rows]
-    kept = [
-        i for i, name in enumerate(head) if name != "area (mm2)" or any(row["area_um2"] is not None for row in rows)
-    ]
+    empty = {
+        AREA: all(row["area_um2"] is None for row in rows),
+        MISSING: not any(row["layers_without_mapping"] for row in rows),
+    }
+    kept = [i for i, name in enumerate(head) if not empty.get(name)]
     return grid([[line[i] for i in kept] for line in (head, *lines)], left=len(run.sweep.axes) + 1)
 
 
@@ -93,9 +98,12 @@ def _values(row: Row, sweep: Sweep) -> list[str]:
 
 
 def _figures(row: Any) -> list[str]:
+    """Sums that lack a layer say so: they are of less work."""
     area = "-" if row["area_um2"] is None else f"{row['area_um2'] / 1e6:.4g}"
     figures = [units.count(row["cycles"]), units.energy(row["energy_pj"]), f"{row['edp_pj_cycles']:.3e}"]
-    return [*figures, units.percent(row["utilization"]), area, "*" if row[FRONT] else ""]
+    lacking = f"{row['layers_without_mapping']} of {row['layers']}" if row["layers_without_mapping"] else ""
+    shown = figures if row["cycles"] else ["-"] * len(figures)
+    return [*shown, units.percent(row["utilization"]), area, "*" if row[FRONT] else "", lacking]
 
 
 def _notes(run: SweepRun) -> Iterator[str]:

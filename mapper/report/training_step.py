@@ -127,6 +127,8 @@ def training_step(
     Raises `InputError` where there is one partitioning only, or no layer has its mappings.
     """
     every = [piece for piece in pieces(found) if keeps(piece)]
+    if not every:
+        raise InputError(f"{found.name} has no mapping of what is asked for", "--training-step", "--layer, --phase")
     names = matching(partitionings, {piece.partitioning: None for piece in every}, "partitioning", "--partition")
     if len(names) < 2:
         only = f"{found.name} has one partitioning: {', '.join(names)}"

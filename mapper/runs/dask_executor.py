@@ -26,6 +26,7 @@ LOCAL = "local"
 """Instead of an address: a scheduler of its own on loopback."""
 OPTION = "--scheduler"
 CONNECT_SECONDS = 10.0
+"""How long a scheduler may take to answer."""
 
 
 class DaskWorkers(Executor):
@@ -63,8 +64,11 @@ def dask_workers(address: str, size: int) -> Iterator[DaskWorkers]:
     from distributed import Client
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    allowed = {"distributed.scheduler.allowed-failures": LOSSES - 1, "distributed.comm.timeouts.connect": "10s"}
-    with dask.config.set(allowed), _scheduler(address, size) as place:
+    settings = {
+        "distributed.scheduler.allowed-failures": LOSSES - 1,
+        "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:g}s",
+    }
+    with dask.config.set(settings), _scheduler(address, size) as place:
         try:
             client = Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:

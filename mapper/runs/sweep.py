@@ -126,11 +126,6 @@ class SweepRun:
     def points(self) -> tuple[PointRun, ...]:
         return tuple(PointRun(point, self.outcomes) for point in self.sweep.points)
 
-    @property
-    def complete(self) -> bool:
-        """Whether every problem is finished."""
-        return len(self.outcomes) == len(self.sweep.problems)
-
 
 def sweep(asked: Sweep, how: How, problems: Sequence[Problem] | None = None) -> SweepRun:
     """Solve the problems of a sweep, or those given; the same result however that is done (see `runs.run`)."""

@@ -165,7 +165,7 @@ def _choices(name: str, node: Node) -> Iterator[_Choice]:
         for label, bundle in node.value.items():
             given = _mapping(bundle, f"{name}.{label}")
             for key, each in given.items():
-                _value(key, each)
+                _value(key, each, several=key in LISTS)
                 _check_spelling(key, each)
             yield _Choice(((name, label),), given)
         return

@@ -273,7 +273,7 @@ def test_shards_in_folders_of_their_own_are_merged_into_the_same_bytes(sweep: Sw
         assert result.exit_code == 0
         assert result.stdout == (
             f"{share} of the shard's {share} searches are finished and in {Path(f's{number}', STORE)}\n"
-            f"when all shards are: mapper sweep SPEC.yaml --merge s{number} ...\n"
+            f"when all shards are: mapper sweep s.yaml --merge s{number} ...\n"
         )
         assert os.listdir(f"s{number}") == [STORE]
     result = sweep("--merge", "s1", "--merge", "s2", "--merge", str(Path("s3", STORE)), "--output", "out")

@@ -114,7 +114,11 @@ def test_what_fits_nowhere_is_a_row_with_its_reason_and_no_point_of_the_front() 
     }
     fronts = {(row["arch"], row["pareto"]) for row in points_table(found).rows if row["pareto"] is not None}
     assert fronts == {("toy.yaml", True)}
-    assert "2 rankings have no mapping: see failed.csv" in sweep_summary(found, points_table(found))
+    text = sweep_summary(found, points_table(found))
+    assert "2 rankings have no mapping: see failed.csv" in text
+    lines = [line for line in text.splitlines() if line.startswith(("arch", "picky.yaml", "toy.yaml"))]
+    assert lines[0].endswith("utilization     layers without a mapping")
+    assert [line.endswith("1 of 2") for line in lines[1:]] == ["picky" in line for line in lines[1:]]
 
 
 def test_where_nothing_fits_every_table_has_its_head() -> None:
@@ -128,7 +132,10 @@ def test_where_nothing_fits_every_table_has_its_head() -> None:
     assert files["mappings.csv"].decode().startswith("batch,network,layer,repeat,phase,part,partitioning,rank,")
     assert files["mappings.csv"].count(b"\n") == 1
     assert files["failed.csv"].count(b"\n") == 3
-    assert "0 rankings are proven" in sweep_summary(found, points_table(found))
+    text = sweep_summary(found, points_table(found))
+    assert "0 rankings are proven" in text
+    points = [line.split() for line in text.splitlines() if line.endswith("1 of 1")]
+    assert points == [[batch, "KN", *"----", "1", "of", "1"] for batch in ("1", "2")]
 
 
 def test_without_failures_the_table_of_them_has_the_head_that_it_would_have() -> None:

@@ -135,6 +135,11 @@ def test_one_partitioning_is_no_choice() -> None:
         training_step(results_of("x", rows()), ["kn"])
 
 
+def test_a_step_of_nothing_is_refused_for_that() -> None:
+    with pytest.raises(InputError, match="x has no mapping of what is asked for"):
+        training_step(results_of("x", rows()), keeps=lambda piece: piece.phase == "bw")
+
+
 def test_only_what_is_kept_is_in_the_step_and_the_metric_is_that_of_the_run() -> None:
     found = training_step(results_of("x", rows(), "energy"), keeps=lambda piece: piece.phase == "wu")
     assert found.metric == "energy"

@@ -90,6 +90,12 @@ def test_what_varies_stands_first_in_every_table_also_where_a_point_lacks_it() -
     assert sweep_mappings_table(found).columns[:5] == (*tables[0].columns[:3], "network", "layer")
 
 
+def test_settings_that_are_lists_vary_by_name() -> None:
+    found = loaded("grid: {step: {inference: {phase: fw}, training: {phase: [fw, wu]}}}\n")
+    assert names(found) == [("inference",), ("training",)]
+    assert [tuple(map(str, point.plan.phases)) for point in found.points] == [("fw",), ("fw", "wu")]
+
+
 @pytest.mark.filterwarnings("ignore::mapper.errors.MapperWarning")
 def test_several_keys_at_once_have_one_name() -> None:
     found = loaded(
