@@ -17,7 +17,7 @@ from mapper.report.page import report as page_of
 from mapper.sparsity.asked import ZerosAsked
 
 NETWORKS = ("resnet18", "mobilenet_v2", "bert_base")  # shipped names or files
-LAYERS = {"resnet18": ("conv1", "fc")}  # only these of a network; all of those that are not here
+LAYERS = {"resnet18": ("layer4.0.down.0", "fc")}  # only these of a network; all of those that are not here
 ARCH, BATCH = "procrustes", 16
 PARTITIONINGS, TOP = "CK,KN", 3
 ZEROS = ZerosAsked(density="0.1", activation_density="0.5")  # the options of mapper search about zeros

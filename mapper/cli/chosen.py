@@ -127,6 +127,8 @@ def normal(run: RunFolder, wanted: dict[str, str | None]) -> dict[str, str | Non
 def _of_run(asked: Asked) -> Chosen:
     from mapper.report.recorded import read_run
 
+    if not shipped.is_folder(asked.target):
+        raise InputError("no such folder, and no layer is called so", asked.target, "what mapper search wrote")
     run = read_run(Path(asked.target))
     wanted = {"layer": asked.layer, "phase": asked.phase, "partitioning": asked.partition, "part": asked.part}
     row = run.select(**normal(run, wanted), rank=str(asked.rank))

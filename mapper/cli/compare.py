@@ -279,7 +279,7 @@ def _searched(network: Network, accelerator: Any, name: str, asked: Asked) -> Op
 def _run(plan: Plan, name: str, asked: Asked) -> Run:
     from mapper.runs import Stop, WorkersLostError, run
 
-    with progress({task.problem: str(task) for task in plan.tasks}, quiet=False, verbose=False) as on_done:
+    with progress(plan.names, quiet=False, verbose=False) as on_done:
         found = run(plan, options.processes(asked.jobs), on_done=on_done)
     if found.stopped is Stop.workers:
         raise WorkersLostError(str(found.stopped))

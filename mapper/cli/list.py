@@ -120,7 +120,7 @@ def command(kind: str, of: str | None, form: str) -> None:
     """What ships: accelerators, networks, partitionings, formats; layers of a NETWORK; finished searches of DIR.
 
     NETWORK is a shipped name or a file. Counts are of one sample; layers count with their repeats. DIR is the folder of
-    a search or a sweep.
+    a search or a sweep, the one you are in unless given.
     """
     if of is not None and kind not in OF:
         raise InputError(f"mapper list {kind} takes no argument, found '{of}'", hint=f"mapper list layers {of}")

@@ -24,7 +24,7 @@ COMMANDS = {
     "evaluate": "Cost of a given mapping, every count.",
     "explain": "What a mapping does: its loops, tiles, what bounds it and what refetches.",
     "compare": "Designs, partitionings, phases or runs side by side, normalised to the first.",
-    "report": "A run as one page of HTML: tables to sort and filter, figures, mappings explained.",
+    "report": "A run or a sweep as one page of HTML: tables to sort and filter, figures, mappings explained.",
     "graph": "How words travel below a level: who shares them, what they load, as tables, a figure or a graph.",
     "masks": "Actual weight masks: what they are like, synthetic ones, whether they load.",
     "list": "What ships: accelerators, networks and their layers, formats; what a store of searches holds.",

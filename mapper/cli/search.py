@@ -121,8 +121,8 @@ def command(
     with runs.Store(folder / STORE, fresh=not resume) as store:
         if resume and not quiet:
             click.echo(resumed_text(store, plan.problems), err=True)
-        count, names = options.processes(jobs), {task.problem: str(task) for task in reversed(plan.tasks)}
-        with progress(names, quiet, verbose, log) as told, workers(count, scheduler) as executor:
+        count = options.processes(jobs)
+        with progress(plan.names, quiet, verbose, log) as told, workers(count, scheduler) as executor:
             run = runs.run(plan, count, timeout, told, store, executor, told.known)
         if not run.rankings and not resume and (run.stopped is None or not run.outcomes):
             # Nothing is written, and nothing would be resumed.

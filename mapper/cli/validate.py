@@ -73,7 +73,7 @@ def _kind(node: Node, path: Path) -> str:
         return "constraints"
     near = [hint for key in sorted(keys) if (hint := did_you_mean(key, _KEYS)) and hint.startswith("did")]
     hint = near[0] if near else "levels: and compute:, or layers:, or levels: alone"
-    raise InputError("neither an accelerator nor a network nor a mapping", str(path), hint)
+    raise InputError("neither accelerator, network, layer, mapping, constraints nor sweep", str(path), hint)
 
 
 def _arch(path: Path) -> str:

@@ -289,7 +289,7 @@ def by_phase(whole: Side) -> tuple[Side, ...]:
 
 def pieces(found: Results) -> list[Piece]:
     """The first mapping of every layer, phase, part and partitioning."""
-    return [_piece(row, found.name) for row in found.best()]
+    return [_piece(row, found.name) for row in found.firsts()]
 
 
 def best(every: Iterable[Piece], metric: str) -> dict[tuple[str, str, str], Piece]:

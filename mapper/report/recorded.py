@@ -124,7 +124,7 @@ class RunFolder:
 def read_run(folder: Path) -> RunFolder:
     """The tables of a run. Raises `InputError` naming the file that is missing or unreadable."""
     if not is_folder(folder):
-        raise InputError("no such folder, and no layer is called so", str(folder), "what mapper search wrote")
+        raise InputError("no such folder", str(folder), "give one that mapper search wrote")
     text = _text(folder / MAPPINGS)
     try:
         reader = csv.DictReader(text.splitlines(), strict=True)
@@ -149,6 +149,8 @@ def _manifest(path: Path) -> dict[str, Any]:
         raise InputError(
             "nested too deep, or a number too long: this is no manifest of mapper search", str(path)
         ) from None
+    if isinstance(document, dict) and "kind" in document:
+        raise InputError(f"holds a {document['kind']}, not one search", str(path.parent), "mapper report shows it")
     wanted = {"workload": str, "batch": int, "inputs": list}
     for key, kind in wanted.items():
         if not isinstance(document, dict) or not isinstance(document.get(key), kind):

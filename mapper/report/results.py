@@ -45,7 +45,7 @@ class Results:
     limits: Mapping[str, Any]
     metric: str
 
-    def best(self) -> Iterator[Row]:
+    def firsts(self) -> Iterator[Row]:
         """The first mapping of every layer, phase, part and partitioning."""
         return (row for row in self.mappings if row["rank"] == 1)
 

@@ -107,6 +107,11 @@ class Plan:
     def _sparsities(self) -> dict[tuple[str, Phase, int], Sparsity]:
         return {}
 
+    @property
+    def names(self) -> dict[Problem, str]:
+        """Where each problem is first asked for."""
+        return {task.problem: str(task) for task in reversed(self.tasks)}
+
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         """The distinct problems among the tasks, in their order."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,3 +146,15 @@ def test_what_cannot_be_written_is_one_message(run: Path) -> None:
 def test_help_says_what_it_makes() -> None:
     assert "report" in cli.list_commands(None)  # type: ignore[arg-type]
     assert "A run or a sweep as one page of HTML" in mapper("report", "--help").stdout
+
+
+def test_the_example_of_a_batch_writes_tables_and_a_page_that_agree(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "scripts" / "batch_report.py"
+    command = [sys.executable, str(script), str(tmp_path), "resnet18"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    folder = tmp_path / "resnet18-procrustes"
+    assert done.stdout.startswith("resnet18: ")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "come out differently" not in page
+    assert {path.name for path in folder.glob("*.csv")} == {"mappings.csv", "breakdown.csv", "totals.csv"}

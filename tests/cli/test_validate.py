@@ -92,9 +92,9 @@ def test_all_files_are_checked_and_all_errors_shown() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("colour: red\n", "error: f.yaml: neither an accelerator nor a network nor a mapping"),
+        ("colour: red\n", "error: f.yaml: neither accelerator, network, layer, mapping, constraints nor sweep"),
         ("layer: [1]\n", "did you mean 'layers'?"),
-        ("[1, 2]\n", "neither an accelerator nor a network nor a mapping"),
+        ("[1, 2]\n", "neither accelerator, network, layer, mapping, constraints nor sweep"),
         ("", "error: f.yaml"),
         ("layers: []\n", "error: f.yaml:1"),
         ("name: n\nname: m\nlayers: []\n", "error: f.yaml:2"),

@@ -65,7 +65,7 @@ def repeats(results: Results) -> dict[str, int]:
 def picks(results: Results, choice: str = BEST) -> dict[Place, Pick]:
     """Layers and phases that are complete under a choice."""
     parts: dict[Place, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in results.best():
+    for row in results.firsts():
         if choice in (BEST, row["partitioning"]):
             parts[str(row["layer"]), str(row["phase"])][str(row["part"])].append(row)
     best = {place: Pick(tuple(_best(rows, results.metric) for rows in by.values())) for place, by in parts.items()}
