@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import mapper
 from mapper import runs
-from mapper.report.comparison import Side, compare, side
+from mapper.report.comparison import compare
 from mapper.report.comparison_text import comparison_text, differences
 from mapper.report.results import results
+from mapper.report.sides import Side, side
 from mapper.sparsity.given import ZerosGiven
 
 DESIGNS = ("dense_baseline", "procrustes")  # shipped names or files; ratios are to the first

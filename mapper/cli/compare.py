@@ -18,9 +18,10 @@ from mapper.cli.zeros import zeros_options
 from mapper.errors import InfeasibleError, InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from mapper.report.comparison import Comparison, Piece, Side
+    from mapper.report.comparison import Comparison
     from mapper.report.formats import Table
     from mapper.report.results import Results
+    from mapper.report.sides import Piece, Side
     from mapper.runs import Plan, Run
     from mapper.sparsity.asked import ZerosAsked
     from mapper.workload import Network
@@ -295,15 +296,16 @@ def _compared(
     operands: Sequence[Operand], asked: Asked, by: str, baseline: str | None, each: bool
 ) -> tuple[list[Table], str, dict[str, bytes]]:
     from mapper.report import comparison, comparison_text
+    from mapper.report import sides as sided
 
     names, first = asked.partitions, operands[0]
     if by == "partitioning":
-        sides = comparison.by_partitioning(first.results, names, first.manifest)
+        sides = sided.by_partitioning(first.results, names, first.manifest)
     else:
-        sides = tuple(comparison.side(one.results, names, manifest=one.manifest) for one in operands)
+        sides = tuple(sided.side(one.results, names, manifest=one.manifest) for one in operands)
     sides = _narrowed(sides, asked)
     if by == "phase":
-        sides = comparison.by_phase(sides[0])
+        sides = sided.by_phase(sides[0])
     found = comparison.compare(sides, baseline, by)
     for line in comparison_text.differences(found.sides):
         click.echo(f"warning: {line}", err=True)
@@ -314,7 +316,7 @@ def _compared(
 
 def _narrowed(sides: Sequence[Side], asked: Asked) -> tuple[Side, ...]:
     """Only the layers and phases that are asked for; a layer must be in one of the sides."""
-    from mapper.report.comparison import matching
+    from mapper.report.sides import matching
 
     phases = {str(phase) for phase in options.chosen_phases(asked.phases)}
     known = dict.fromkeys(layer for side in sides for layer, _ in side.known)
@@ -350,7 +352,7 @@ def _figures(found: Comparison) -> dict[str, bytes]:
 
 def _step(operand: Operand, asked: Asked, each: bool) -> tuple[list[Table], str, dict[str, bytes]]:
     from mapper.report import training_step
-    from mapper.report.comparison import matching
+    from mapper.report.sides import matching
 
     phases = {str(phase) for phase in options.chosen_phases(asked.phases)}
     known: Iterable[str] = dict.fromkeys(str(row["layer"]) for row in operand.results.mappings)

@@ -1,9 +1,8 @@
 """Designs, partitionings, phases or runs side by side: the same work, each against one of them, the baseline.
 
-A *side* holds what every layer and phase costs: of each part the first mapping, under the partitioning with the lowest
-metric, as `best` in `mapper.report.totals`. Only what all sides have in full is compared. A ratio above 1 is better
-than the baseline. The geometric mean is that of the layers' own ratios, each layer as often as it is repeated; in `all`
-a layer's ratio is that of its phases together.
+A side holds what every layer and phase costs (`mapper.report.sides`). Only what all sides have in full is compared. A
+ratio above 1 is better than the baseline. The geometric mean is that of the layers' own ratios, each layer as often as
+it is repeated; in `all` a layer's ratio is that of its phases together.
 
 >>> geometric_mean([(4.0, 1), (0.5, 2)])
 1.0
@@ -12,61 +11,18 @@ a layer's ratio is that of its phases together.
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
 
 from mapper.errors import InputError, did_you_mean
-from mapper.report.results import Results
-from mapper.report.totals import ALL, BEST
-from mapper.search.rows import METRIC_COLUMNS, Row
+from mapper.report.sides import Cost, Place, Side
+from mapper.report.totals import ALL
 from mapper.workload import Phase
 
 BY = ("design", "partitioning", "phase")
 """What the sides of a comparison are."""
-
-Place = tuple[str, str]
-"""A layer and a phase; `ALL` as the phase where the phases themselves are the sides."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What the first mapping of one part costs under one partitioning, once."""
-
-    layer: str
-    phase: str
-    part: str
-    partitioning: str
-    repeat: int
-    macs: int
-    effectual_macs: float
-    cycles: int
-    energy_pj: float
-    edp_pj_cycles: float
-    optimal: bool
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Sums over pieces. `pes` is None where a run does not tell it."""
-
-    macs: int
-    effectual_macs: float
-    cycles: int
-    energy_pj: float
-    pes: int | None
-
-    @property
-    def edp_pj_cycles(self) -> float:
-        return self.energy_pj * self.cycles
-
-    @property
-    def utilization(self) -> float | None:
-        """Effectual multiply-accumulates per cycle and compute unit."""
-        return self.effectual_macs / (self.cycles * self.pes) if self.cycles and self.pes else None
 
 
 @dataclass(frozen=True)
@@ -96,38 +52,6 @@ MEASURES = (
 )
 
 Ratios = Mapping[str, float | None]
-
-
-@dataclass(frozen=True)
-class Side:
-    """What is compared: the pieces of every layer and phase that has all its parts.
-
-    `known` are the layers and phases that were asked for, with a mapping or without; `found` and `manifest` say under
-    which terms.
-    """
-
-    name: str
-    pieces: Mapping[Place, tuple[Piece, ...]]
-    known: tuple[Place, ...]
-    found: Results
-    manifest: Mapping[str, Any]
-
-    @property
-    def pes(self) -> int | None:
-        compute = self.found.limits.get("compute")
-        units = compute.get("units") if isinstance(compute, Mapping) else None
-        return units if isinstance(units, int) else None
-
-    def cost(self, places: Iterable[Place], repeated: bool = True) -> Cost:
-        """The sum over layers and phases, each layer times its repeat or once."""
-        found = [(p.repeat if repeated else 1, p) for place in places for p in self.pieces[place]]
-        return Cost(
-            sum(repeat * piece.macs for repeat, piece in found),
-            sum(repeat * piece.effectual_macs for repeat, piece in found),
-            sum(repeat * piece.cycles for repeat, piece in found),
-            math.fsum(repeat * piece.energy_pj for repeat, piece in found),
-            self.pes,
-        )
 
 
 @dataclass(frozen=True)
@@ -245,83 +169,6 @@ def compare(sides: Sequence[Side], baseline: str | None = None, by: str = BY[0])
     return Comparison(sides, base, common, left, by)
 
 
-def side(
-    found: Results,
-    partitionings: Iterable[str] | None = None,
-    name: str | None = None,
-    manifest: Mapping[str, Any] | None = None,
-) -> Side:
-    """A run, of each part the best of `partitionings`, of all that it has where they are not given.
-
-    `manifest` is that of the run, or the entries of one that are known. Raises `InputError` for a partitioning that the
-    run has not, and for tables that are not those of a search.
-    """
-    every = pieces(found)
-    names = matching(partitionings, {piece.partitioning: None for piece in every}, "partitioning", "--partition")
-    chosen = [piece for piece in every if piece.partitioning in names]
-    known = dict.fromkeys([*((piece.layer, piece.phase) for piece in every), *_without_mapping(manifest or {})])
-    mapped = complete(best(chosen, found.metric))
-    return Side(name or found.name, mapped, tuple(known), found, manifest or {})
-
-
-def by_partitioning(
-    found: Results, partitionings: Iterable[str] | None = None, manifest: Mapping[str, Any] | None = None
-) -> tuple[Side, ...]:
-    """Every partitioning of a run, or those that are named, and the best of them for each layer and part."""
-    present = {piece.partitioning: None for piece in pieces(found)}
-    names = matching(partitionings, present, "partitioning", "--partition")
-    if len(names) < 2:
-        raise InputError(f"{found.name} has one partitioning to compare: {', '.join(names)}", "--by partitioning")
-    return (*(side(found, [name], name, manifest) for name in names), side(found, names, BEST, manifest))
-
-
-def by_phase(whole: Side) -> tuple[Side, ...]:
-    """The phases of a side as sides of their own, compared layer by layer."""
-    phases = [str(phase) for phase in Phase if any(phase == other for _, other in whole.known)]
-
-    def of(phase: str) -> Side:
-        found = {(layer, ALL): some for (layer, other), some in whole.pieces.items() if other == phase}
-        known = tuple((layer, ALL) for layer, other in whole.known if other == phase)
-        return replace(whole, name=phase, pieces=found, known=known)
-
-    return tuple(map(of, phases))
-
-
-def pieces(found: Results) -> list[Piece]:
-    """The first mapping of every layer, phase, part and partitioning."""
-    return [_piece(row, found.name) for row in found.firsts()]
-
-
-def best(every: Iterable[Piece], metric: str) -> dict[tuple[str, str, str], Piece]:
-    """By layer, phase and part the piece with the lowest metric; of equals the first."""
-    column = METRIC_COLUMNS.get(metric, METRIC_COLUMNS["edp"])
-    found: dict[tuple[str, str, str], Piece] = {}
-    for piece in every:
-        place = (piece.layer, piece.phase, piece.part)
-        found[place] = min(found.get(place, piece), piece, key=lambda p: (getattr(p, column), p.edp_pj_cycles))
-    return found
-
-
-def complete(found: Mapping[tuple[str, str, str], Piece]) -> dict[Place, tuple[Piece, ...]]:
-    """Pieces by layer and phase, of those that have all their parts: `2/4` is one of four."""
-    parts: dict[Place, list[Piece]] = defaultdict(list)
-    for (layer, phase, _), piece in found.items():
-        parts[layer, phase].append(piece)
-    return {place: tuple(some) for place, some in parts.items() if len(some) == int(some[0].part.partition("/")[2])}
-
-
-def matching(wanted: Iterable[str] | None, present: Iterable[str], what: str, option: str) -> list[str]:
-    """Those of `present` that are `wanted`, whatever the case, in the order asked for; all where None is."""
-    known = {name.lower(): name for name in present}
-    if wanted is None:
-        return list(known.values())
-    chosen = list(dict.fromkeys(wanted))
-    for name in chosen:
-        if name.lower() not in known:
-            raise InputError(f"no {what} '{name}' there", option, did_you_mean(name, known.values()))
-    return list(dict.fromkeys(known[name.lower()] for name in chosen))
-
-
 def geometric_mean(ratios: Iterable[tuple[float | None, int]]) -> float | None:
     """Of ratios and how often each counts; None where one has no value or is 0."""
     counted = [(ratio, count) for ratio, count in ratios if count]
@@ -333,31 +180,6 @@ def geometric_mean(ratios: Iterable[tuple[float | None, int]]) -> float | None:
 
 def _ratios(base: Cost, other: Cost) -> Ratios:
     return {measure.ratio: measure.against(base, other) for measure in MEASURES}
-
-
-_FIGURES = ("repeat", "macs", "effectual_macs", "cycles", "energy_pj", "edp_pj_cycles")
-
-
-def _piece(row: Row, run: str) -> Piece:
-    """Of a row. Raises `InputError` where the row is not one that a search wrote."""
-    place = " ".join(str(row.get(key)) for key in ("layer", "phase", "part", "partitioning"))
-    for column in _FIGURES:
-        value = row.get(column)
-        if not isinstance(value, int | float) or not 0 <= value < math.inf:
-            message = f"{place}: {column} is {'not there' if value is None else f'{value!r}'}"
-            raise InputError(f"{message}: this is no table of mapper search", run)
-    if not re.fullmatch(r"[1-9]\d*/[1-9]\d*", str(row["part"])):
-        raise InputError(f"{place}: '{row['part']}' is no part: this is no table of mapper search", run)
-    return Piece(**{each.name: cast(Any, row.get(each.name)) for each in fields(Piece)})
-
-
-def _without_mapping(manifest: Mapping[str, Any]) -> Iterator[Place]:
-    """Layers and phases with a ranking that failed or was not finished."""
-    problems = manifest.get("problems")
-    told = problems if isinstance(problems, Mapping) else {}
-    for ranking in (*(told.get("failed") or ()), *(told.get("unfinished") or ())):
-        words = str(ranking["ranking"] if isinstance(ranking, Mapping) else ranking).rsplit(" ", 3)
-        yield words[0], words[min(1, len(words) - 1)]
 
 
 def _told_apart(sides: Sequence[Side]) -> tuple[Side, ...]:

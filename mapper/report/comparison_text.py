@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from mapper.report import units
-from mapper.report.comparison import MEASURES, Comparison, Cost, LayerLine, LeftOut, Ratios, Side, TotalLine
+from mapper.report.comparison import MEASURES, Comparison, LayerLine, LeftOut, Ratios, TotalLine
 from mapper.report.formats import Table
 from mapper.report.grid import clip, grid
 from mapper.report.layout import wrapped
+from mapper.report.sides import Cost, Side
 from mapper.report.totals import ALL
 from mapper.search.rows import Row
 

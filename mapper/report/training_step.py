@@ -17,11 +17,11 @@ from itertools import pairwise
 
 from mapper.errors import InputError
 from mapper.report import units
-from mapper.report.comparison import Piece, best, complete, matching, pieces
 from mapper.report.formats import Table
 from mapper.report.grid import grid
 from mapper.report.layout import portion, wrapped
 from mapper.report.results import Results
+from mapper.report.sides import Piece, best, complete, matching, pieces
 from mapper.report.totals import BEST
 from mapper.search.rows import METRIC_COLUMNS, Row
 from mapper.workload import Phase

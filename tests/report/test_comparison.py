@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from mapper.errors import InputError
-from mapper.report.comparison import MEASURES, Piece, by_partitioning, by_phase, compare, geometric_mean, pieces, side
+from mapper.report.comparison import MEASURES, compare, geometric_mean
 from mapper.report.comparison_text import comparison_table, comparison_text, differences, layers_table, ratio, title
 from mapper.report.formats import FORMATS
 from mapper.report.results import Results, results
+from mapper.report.sides import Piece, by_partitioning, by_phase, pieces, side
 from mapper.runs import run
 from mapper.search.rows import Row
 from mapper.workload import Phase
