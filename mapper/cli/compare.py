@@ -151,7 +151,9 @@ def command(
             for kind in dict.fromkeys(("csv", form))
             for table in tables
         }
-        report.write_files(output, files | figures, report.stale_names(files))
+        # A figure of an earlier comparison would contradict the tables of this one.
+        old = set() if training_step else {f"speedup.{kind}" for kind in FIGURES} - set(figures)
+        report.write_files(output, files | figures, [*report.stale_names(files), *sorted(old)])
         click.echo(f"written to {output}: {', '.join([*files, *figures])}")
 
 
@@ -225,7 +227,9 @@ def _read(text: str) -> Operand:
     for key, kind in _KINDS.items():
         if not isinstance(manifest.get(key, kind()), kind):
             raise InputError(f"'{key}' is wrong: this is no manifest of mapper search", str(folder / "manifest.json"))
-    return Operand(read_results(folder), manifest)
+    # A name that is not UTF-8 is written as a terminal shows it.
+    name = folder.resolve().name.encode(errors="backslashreplace").decode()
+    return Operand(read_results(folder, name), manifest)
 
 
 def _network(asked: Asked) -> Network:
@@ -344,7 +348,7 @@ def _figures(found: Comparison) -> dict[str, bytes]:
         (side.name, {phase: costs[side.name, phase] for phase in found.phases[:-1]})
         for side in (found.baseline, *others)
     ]
-    network = found.baseline.found.mappings[0]["network"]
+    network = found.baseline.found.mappings[0].get("network")
     heading = f"{network}: {found.by}s against {found.baseline.name}"
     drawn = {form: draw_speedup(entries, heading, form) for form in FIGURES}
     return {f"speedup.{form}": data for form, data in drawn.items() if data is not None}

@@ -84,7 +84,10 @@ def _jobs(folder: str | None) -> Listing:
     if not path.is_file():
         raise InputError("no store of finished searches", str(path), "mapper list jobs DIR, of a search or a sweep")
     with Store(path) as store:
-        rows = [(search, *_came(outcome)) for _, search, outcome, _ in store.rows()]
+        try:
+            rows = [(str(search), *_came(outcome)) for _, search, outcome, _ in store.rows()]
+        except (ValueError, TypeError, LookupError):
+            raise InputError("a search in it is damaged", str(path), "remove it, or search without --resume") from None
     return ("search", "mappings", "cycles", "energy_pj", "evaluated", "reason"), rows
 
 

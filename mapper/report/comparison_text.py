@@ -104,7 +104,7 @@ def _terms(side: Side) -> dict[str, str]:
     found, manifest = side.found, side.manifest
     constraints = manifest.get("constraints")
     told: dict[str, object] = {
-        "network": next((row["network"] for row in found.mappings), None),
+        "network": next((row.get("network") for row in found.mappings), None),
         "batch": manifest.get("batch"),
         "densities": _densities(manifest) if "zeros" in manifest else None,
         "metric": found.metric,

@@ -7,17 +7,21 @@ Of each part it is the first mapping, under the partitioning with the lowest met
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any, cast
 
 from mapper.errors import InputError, did_you_mean
+from mapper.report.comparison_rows import check_rows
 from mapper.report.results import Results
 from mapper.report.totals import ALL, BEST
-from mapper.search.rows import METRIC_COLUMNS, Row
+from mapper.search.rows import METRIC_COLUMNS
 from mapper.workload import Phase
+
+LARGE = 10**18
+"""More compute units than any accelerator has."""
 
 Place = tuple[str, str]
 """A layer and a phase; `ALL` as the phase where the phases themselves are the sides."""
@@ -78,7 +82,7 @@ class Side:
     def pes(self) -> int | None:
         compute = self.found.limits.get("compute")
         units = compute.get("units") if isinstance(compute, Mapping) else None
-        return units if isinstance(units, int) else None
+        return units if type(units) is int and 0 < units < LARGE else None
 
     def cost(self, places: Iterable[Place], repeated: bool = True) -> Cost:
         """The sum over layers and phases, each layer times its repeat or once."""
@@ -135,8 +139,12 @@ def by_phase(whole: Side) -> tuple[Side, ...]:
 
 
 def pieces(found: Results) -> list[Piece]:
-    """The first mapping of every layer, phase, part and partitioning."""
-    return [_piece(row, found.name) for row in found.firsts()]
+    """The first mapping of every layer, phase, part and partitioning.
+
+    Raises `InputError` where a row is not one that a search wrote.
+    """
+    check_rows(found.mappings, found.name)
+    return [Piece(**{each.name: cast(Any, row[each.name]) for each in fields(Piece)}) for row in found.firsts()]
 
 
 def best(every: Iterable[Piece], metric: str) -> dict[tuple[str, str, str], Piece]:
@@ -169,26 +177,11 @@ def matching(wanted: Iterable[str] | None, present: Iterable[str], what: str, op
     return list(dict.fromkeys(known[name.lower()] for name in chosen))
 
 
-_FIGURES = ("repeat", "macs", "effectual_macs", "cycles", "energy_pj", "edp_pj_cycles")
-
-
-def _piece(row: Row, run: str) -> Piece:
-    """Of a row. Raises `InputError` where the row is not one that a search wrote."""
-    place = " ".join(str(row.get(key)) for key in ("layer", "phase", "part", "partitioning"))
-    for column in _FIGURES:
-        value = row.get(column)
-        if not isinstance(value, int | float) or not 0 <= value < math.inf:
-            message = f"{place}: {column} is {'not there' if value is None else f'{value!r}'}"
-            raise InputError(f"{message}: this is no table of mapper search", run)
-    if not re.fullmatch(r"[1-9]\d*/[1-9]\d*", str(row["part"])):
-        raise InputError(f"{place}: '{row['part']}' is no part: this is no table of mapper search", run)
-    return Piece(**{each.name: cast(Any, row.get(each.name)) for each in fields(Piece)})
-
-
 def _without_mapping(manifest: Mapping[str, Any]) -> Iterator[Place]:
     """Layers and phases with a ranking that failed or was not finished."""
     problems = manifest.get("problems")
     told = problems if isinstance(problems, Mapping) else {}
-    for ranking in (*(told.get("failed") or ()), *(told.get("unfinished") or ())):
+    lists = (some for key in ("failed", "unfinished") if isinstance(some := told.get(key), list))
+    for ranking in chain.from_iterable(lists):
         words = str(ranking["ranking"] if isinstance(ranking, Mapping) else ranking).rsplit(" ", 3)
         yield words[0], words[min(1, len(words) - 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -239,6 +240,13 @@ def test_what_is_wrong_is_one_line_with_the_nearest_that_would_do(arguments: lis
     [
         ("mappings.csv", ",cycles,", ",cykles,", "broken: twin fw 1/1 KN: cycles is not there"),
         ("mappings.csv", ",1/1,", ",one,", "broken: twin fw one KN: 'one' is no part"),
+        ("mappings.csv", ",1/1,", ",3/2,", "broken: twin fw 3/2 KN: '3/2' is no part"),
+        ("mappings.csv", ",True,", ",perhaps,", "broken: twin fw 1/1 KN: optimal is 'perhaps'"),
+        ("mappings.csv", ",fw,", ",forward,", "broken: twin forward 1/1 KN: 'forward' is no phase"),
+        ("mappings.csv", ",KN,1,", ",KN,first,", "broken: twin fw 1/1 KN: rank is 'first'"),
+        ("mappings.csv", "twin,3,", "twin,2.5,", "broken: twin fw 1/1 KN: repeat is 2.5"),
+        ("mappings.csv", "twin,3,", "twin,0,", "broken: twin fw 1/1 KN: repeat is 0"),
+        ("mappings.csv", "twin,3,", f"twin,{'1' * 400},", "broken: twin fw 1/1 KN: repeat is 1111"),
         ("mappings.csv", "layer", "lair", "mappings.csv: no column layer: this is no table of mapper search"),
         ("manifest.json", '"limits"', '"batch": "x", "limits"', "'batch' is missing or wrong"),
         (
@@ -257,6 +265,50 @@ def test_a_run_in_another_format_is_refused(file: str, old: str, new: str, messa
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("options", [("one", "two"), ("two", "--by", "partitioning"), ("two", "--training-step")])
+def test_a_mapping_that_is_there_twice_is_refused(options: tuple[str, ...]) -> None:
+    path = Path("two/mappings.csv")
+    head, first, *others = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([head, first, *others, first, ""]), encoding="utf-8")
+    result = mapper("compare", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: two: twin fw 1/1 KN: it is there twice: this is no table of mapper search\n"
+
+
+@pytest.mark.usefixtures("runs")
+def test_what_a_manifest_cannot_say_is_not_told() -> None:
+    path = Path("two/manifest.json")
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["problems"]["failed"] = 5
+    manifest["limits"]["compute"]["units"] = 10**400
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    result = mapper("compare", "one", "two", "--phase", "fw")
+    assert result.exit_code == 0
+    line = next(line for line in result.stdout.splitlines() if line.startswith("       two "))
+    assert line.split()[-2:] == ["-", "-"], "a utilization that nobody knows"
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_folder_whose_name_is_not_utf8_is_compared_and_written() -> None:
+    other = os.fsdecode(b"two\xff")
+    try:
+        Path("two").rename(other)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert mapper("compare", "one", other, "--output", "out").exit_code == 0
+    assert {row["name"] for row in rows("out/comparison.csv")} == {"one", "two\\udcff"}
+
+
+@pytest.mark.usefixtures("runs")
+def test_no_figure_of_an_earlier_comparison_stays_beside_other_tables() -> None:
+    pytest.importorskip("matplotlib")
+    assert mapper("compare", "one", "two", "--output", "out").exit_code == 0
+    assert {path.name for path in Path("out").glob("speedup.*")} == {"speedup.svg", "speedup.png"}
+    assert mapper("compare", "one", "--by", "phase", "--output", "out").exit_code == 0
+    assert not list(Path("out").glob("speedup.*"))
 
 
 def test_the_words_of_by_are_those_of_the_report() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,18 @@ def test_finished_searches_of_a_folder_are_listed_with_what_came_of_them(search:
     assert {row["mappings"] for row in rows} == {"2"}
     assert all(row["search"].startswith("fw 1/1 ") and " by edp, top 2" in row["search"] for row in rows)
     assert mapper("list", "jobs", "out/jobs.sqlite", "--format", "csv").stdout.count("\n") == 1 + len(rows)
+
+
+@pytest.mark.parametrize("outcome", ["?", "5", "[]", "{}", '{"ranked": []}', '{"error": "none"}'])
+def test_a_damaged_search_is_one_line(search: Callable[..., Result], outcome: str) -> None:
+    search(*USUAL, "--output", "out")
+    with closing(sqlite3.connect("out/jobs.sqlite")) as store, store:
+        store.execute("UPDATE jobs SET outcome = ?", (outcome,))
+    result = mapper("list", "jobs", "out")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: out/jobs.sqlite: ")
+    assert "damaged" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

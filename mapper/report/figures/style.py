@@ -6,6 +6,7 @@ and dashes say the same in grey. Text in an SVG stays text.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,7 @@ LINE_IN = 0.14
 """Height of a row of a legend."""
 _LETTER_PT, _HANDLE_PT = 0.56, 30
 """Width of a letter, as a share of its size, and of what stands before an entry of a legend."""
+_UNDRAWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 @contextmanager
@@ -64,6 +66,8 @@ def look(**settings: Any) -> Iterator[None]:
         "font__family": "sans-serif",
         "font__sans-serif": ["DejaVu Sans"],
         "svg__fonttype": "none",
+        # Names are text: a dollar in one begins no formula.
+        "text__parse_math": False,
     }
     with styled(**(common | settings)):
         yield
@@ -113,8 +117,14 @@ def ring(index: int, size: float) -> dict[str, Any]:
     return dot(index, size) | open_one
 
 
+def drawable(text: str) -> str:
+    """`text` without what no drawing may hold: control characters, and halves of a character."""
+    return _UNDRAWABLE.sub("\ufffd", text)
+
+
 def shortened(name: str, most: int = LABEL) -> str:
     """A name that leaves room: the end of a long one, which tells layers apart."""
+    name = drawable(name)
     return name if len(name) <= most else f"..{name[2 - most :]}"
 
 
@@ -125,7 +135,7 @@ def phase_title(phase: str) -> str:
 
 def wrapped(text: str, size: float = TITLE, width: float = WIDTH_IN) -> str:
     """Lines that fit into so many inches."""
-    return textwrap.fill(text, max(int(width * 72 / (size * _LETTER_PT)), 20))
+    return textwrap.fill(drawable(text), max(int(width * 72 / (size * _LETTER_PT)), 20))
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:

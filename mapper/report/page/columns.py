@@ -35,7 +35,9 @@ def energy(rows: Sequence[Row], name: str = "energy_pj", head: str = "Energy", m
 
 def component_energies(rows: Sequence[Row], minor: bool = False) -> Iterator[Column]:
     """A column per component that takes at least `LEAST` of the energy of some row, all in one unit."""
-    present = {c: name for c, name in components(rows[0]).items() if any(_weighs(row, name) for row in rows)}
+    present = {
+        c: name for c, name in components(rows[0] if rows else ()).items() if any(_weighs(row, name) for row in rows)
+    }
     unit = shown.energy_unit(number(row, name) for name in present.values() for row in rows)
     for component, name in present.items():
         head = component.replace("_", " ")

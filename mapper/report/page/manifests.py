@@ -14,17 +14,20 @@ from mapper.report.files import MANIFEST
 from mapper.report.manifest import SWEEP
 from mapper.yamlfile import shown
 
+LARGE = 10**18
+"""More bits or units than any accelerator has."""
+
 
 class _Part(BaseModel):
     """Keys that no page reads may be anything."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
 
 
 class _Buffer(_Part):
     name: str
     tensors: list[str]
-    capacity_bits: int | None
+    capacity_bits: int | None = Field(ge=0, lt=LARGE)
     double_buffered: bool
     bandwidth_bits_per_cycle: dict[str, float]
     energy_pj_per_bit: dict[str, float]
@@ -46,7 +49,7 @@ class _Fanout(_Part):
 
 class _Level(_Part):
     name: str
-    instances: int
+    instances: int = Field(ge=1, lt=LARGE)
     buffers: list[_Buffer] = Field(min_length=1)
     fanout: _Fanout
 
@@ -59,7 +62,7 @@ class _Unit(_Part):
 
 
 class _Compute(_Unit):
-    units: int = Field(ge=1)
+    units: int = Field(ge=1, lt=LARGE)
 
 
 class _Zeros(_Part):
@@ -102,7 +105,7 @@ class _Search(_Part):
     metric: Literal["edp", "energy", "cycles", "pareto"] = "edp"
     command: list[str] = []
     constraints: list[str] = []
-    zeros: dict[str, Any] | None = None
+    zeros: dict[str, str | float | bool | None] | None = None
     top: int | None = None
     input_gradients: bool = False
     limits: _Limits
@@ -144,7 +147,7 @@ def manifest_kind(folder: Path) -> tuple[str, dict[str, Any]]:
 def check_manifest(manifest: Mapping[str, Any], path: Path, kind: str) -> None:
     """Raises `InputError` naming the first key that is missing or wrong."""
     try:
-        _KINDS[kind].model_validate(manifest, strict=False)
+        _KINDS[kind].model_validate(manifest)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(place) for place in first["loc"])

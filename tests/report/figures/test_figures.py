@@ -6,6 +6,7 @@ import importlib.util
 import math
 from dataclasses import replace
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -65,6 +66,18 @@ def test_any_number_of_layers_can_be_drawn(layers: int) -> None:
     written = texts(found["utilization"])
     assert written.count(shortened("features.denseblock0.denselayer0.norm.conv")) == 1
     assert all(len(text) <= 26 for text in written if text.startswith(".."))
+
+
+@pytest.mark.parametrize(
+    ("name", "written"), [("$x_{$", "$x_{$"), ("a\0\x1b[1m\ufffe", "a\ufffd\ufffd[1m\ufffd"), ("n\udcff", "n\ufffd")]
+)
+def test_any_name_is_drawn_as_text(name: str, written: str) -> None:
+    found = run_figures(results([one(name), one(name, partitioning="CN")], totals=TOTALS, name=name))
+    assert tuple(found) == ALL
+    assert written in texts(found["energy"])
+    for drawing in found.values():
+        assert ElementTree.fromstring(drawing).tag.endswith("svg")
+        assert any(text.startswith(written) for text in texts(drawing))
 
 
 def test_a_run_without_mappings_or_limits_has_no_figures() -> None:

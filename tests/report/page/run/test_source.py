@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -96,9 +97,19 @@ def test_a_number_that_is_none(copy: Path, name: str, column: str, wrong: str) -
         ({"network": 3}, "'network' is missing or wrong"),
         ({"problems": {"failed": [{"ranking": "x"}]}}, "'problems.failed.0.reason' is missing or wrong"),
         ({"inputs": 1}, "'inputs' is missing or wrong"),
+        ({"zeros": {"density": [0.1]}}, "'zeros.density"),
     ],
 )
 def test_a_manifest_that_is_none_of_a_search(copy: Path, changes: dict[str, Any], message: str) -> None:
     path = copy / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
     assert message in refused(copy)
+
+
+@pytest.mark.parametrize("units", ["4", True, 0, 10**400, math.nan])
+def test_an_accelerator_that_cannot_be(copy: Path, units: object) -> None:
+    path = copy / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["limits"]["compute"]["units"] = units
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert "'limits.compute.units' is missing or wrong" in refused(copy)

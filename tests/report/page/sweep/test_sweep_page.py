@@ -276,6 +276,11 @@ def test_a_sweep_without_any_mapping_has_a_page(copy: Path) -> None:
     assert "There is none." in tree.one("section", id="mappings").text
 
 
+def test_points_without_their_sums_have_a_page(copy: Path) -> None:
+    write(copy, "points", rows(copy, "points")[:1])
+    assert not list(lines(tree_of(copy).one("table", id="totals")))
+
+
 def test_a_very_long_manifest_is_cut(swept: Path) -> None:
     source = source_of(swept)
     many: list[dict[str, Any]] = [{SCRIPT: f"{'x' * 100}{i}"} for i in range(3000)]
