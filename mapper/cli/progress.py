@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -25,8 +26,26 @@ log_option: options.Decorator = click.option(
     help="Write a line of JSON for each search as it ends; '-' is standard error.",
 )
 
+WRITTEN = ("jobs", "manifest", "mappings", "breakdown", "totals", "points", "failed", "report")
+"""Names of what a search, a sweep or a report writes into its folder, whatever their endings."""
+
 Tell = Callable[["Problem", Any, bool], None]
 """Is told of a search, what came of it, and whether a store had it."""
+
+
+def check_log(log: str | None, inputs: Iterable[Mapping[str, object]], folder: Path) -> None:
+    """Refuse a log in place of a file that the command reads or writes. Raises `InputError`."""
+    if log is None or log == "-":
+        return
+    path = Path(log).resolve()
+    if str(path) in {entry["path"] for entry in inputs}:
+        raise InputError(f"'{log}' is an input of this command", "--log-json", "another file")
+    stem = path.name.partition(".")[0]
+    if path.parent == folder.resolve() and stem in WRITTEN:
+        raise InputError(f"'{log}' is a file that this command writes", "--log-json", "another file")
+    if path.is_fifo():
+        # Opening it would wait for a reader.
+        raise InputError(f"'{log}' is a pipe", "--log-json", "give a file, or '-' for standard error")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import click
 
 from mapper.cli import options
 from mapper.cli.main import ARGUMENTS, INTERRUPTED
-from mapper.cli.progress import log_option, progress
+from mapper.cli.progress import check_log, log_option, progress
 from mapper.cli.workers import scheduler_option, workers
 from mapper.cli.zeros import zeros_options
 
@@ -117,6 +117,7 @@ def command(
     report.check_format(form)
     folder = output or _default_folder(workload, plan)
     inputs = report.inputs(workload, arch, zeros, constraint_file)
+    check_log(log, inputs, folder)
     report.check_folder(folder)
     with runs.Store(folder / STORE, fresh=not resume) as store:
         if resume and not quiet:

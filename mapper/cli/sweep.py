@@ -12,7 +12,7 @@ import click
 
 from mapper.cli import options
 from mapper.cli.main import ARGUMENTS, INTERRUPTED
-from mapper.cli.progress import log_option, progress
+from mapper.cli.progress import check_log, log_option, progress
 from mapper.cli.search import STORE, resumed_text
 from mapper.cli.workers import scheduler_option, workers
 from mapper.errors import MapperError
@@ -101,6 +101,7 @@ def command(
         return
     report.check_format(form)
     inputs = _inputs(spec, asked)
+    check_log(log, inputs, folder)
     report.check_folder(folder)
     # What a shard or a merge finds there is never thrown away: it may be another shard's.
     kept = resume or bool(merge) or shard is not None

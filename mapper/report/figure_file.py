@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -44,5 +45,8 @@ def styled(where: str | None = None, **settings: Any) -> Iterator[None]:
 def saved(figure: Figure, form: str, dpi: int) -> bytes:
     """The file, as `png`, `svg` or `pdf`."""
     out = io.BytesIO()
-    figure.savefig(out, format=form, dpi=dpi, metadata=_UNDATED[form])
+    with warnings.catch_warnings():
+        # A letter that the font lacks is a box, and a panel may be too small for its layout: the figure is drawn.
+        warnings.filterwarnings("ignore", category=UserWarning, module="mapper|matplotlib")
+        figure.savefig(out, format=form, dpi=dpi, metadata=_UNDATED[form])
     return out.getvalue()

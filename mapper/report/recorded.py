@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import warnings
 from collections.abc import Iterable
@@ -127,7 +128,7 @@ def read_run(folder: Path) -> RunFolder:
         raise InputError("no such folder", str(folder), "give one that mapper search wrote")
     text = _text(folder / MAPPINGS)
     try:
-        reader = csv.DictReader(text.splitlines(), strict=True)
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         rows = tuple(reader)
     except csv.Error as error:
         raise InputError(f"not a CSV table: {error}", str(folder / MAPPINGS)) from None
@@ -166,7 +167,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         raise InputError("no such file", str(path), "a folder that mapper search wrote has it") from None
     except (OSError, ValueError) as error:

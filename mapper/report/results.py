@@ -31,7 +31,8 @@ TEXTS = frozenset(
 """Columns that are text whatever they look like: a layer may be called 1."""
 
 _WORDS: dict[str, object] = {"": None, "True": True, "False": False}
-_INTEGER = re.compile(r"-?\d+")
+_INTEGER = re.compile(r"-?\d{1,4000}")
+"""More digits are none of mapper's, and Python reads no more."""
 
 
 @dataclass(frozen=True)

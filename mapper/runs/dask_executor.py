@@ -6,7 +6,9 @@ mapper: what they find is kept under its version.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mapper.errors import InputError
+from mapper.errors import InputError, did_you_mean
 from mapper.runs.executors import interrupts_held, tune
 from mapper.runs.job import release
 from mapper.runs.solving import GIVEN_UP, LOSSES, WorkersLostError
@@ -26,6 +28,7 @@ LOCAL = "local"
 """Instead of an address: a scheduler of its own on loopback."""
 OPTION = "--scheduler"
 CONNECT_SECONDS = 10.0
+EXAMPLE = "tcp://HOST:8786"
 """How long a scheduler may take to answer."""
 
 
@@ -60,25 +63,57 @@ def dask_workers(address: str, size: int) -> Iterator[DaskWorkers]:
     """
     if find_spec("distributed") is None:
         raise InputError("it needs Dask", OPTION, "pip install 'mapper[dask]'")
+    if address != LOCAL:
+        _check_address(address)
     import dask
     from distributed import Client
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     settings = {
         "distributed.scheduler.allowed-failures": LOSSES - 1,
+        # It looks at what workers do a hundred times a second.
+        "distributed.worker.profile.enabled": False,
+        # Of its own it has memory given back at once, and the next array waits for it to be mapped again.
+        "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
         "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:g}s",
     }
-    with dask.config.set(settings), _scheduler(address, size) as place:
+    with (
+        dask.config.set(settings),
+        _scheduler(address, size) as place,
+        Client(place, timeout=CONNECT_SECONDS, set_as_default=False) as client,
+    ):
+        workers = DaskWorkers(client)
         try:
-            client = Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(f"no scheduler answers at '{address}': {error}", OPTION, "tcp://HOST:8786") from None
-        with client:
-            workers = DaskWorkers(client)
-            try:
-                yield workers
-            finally:
-                workers.shutdown(cancel_futures=True)
+            yield workers
+        finally:
+            workers.shutdown(cancel_futures=True)
+
+
+def _check_address(address: str) -> None:
+    """Refuse what is no address, and where no scheduler answers: a client would wait, or say it at length."""
+    if not re.fullmatch(r"tcp://[^\s/:]+:\d{1,5}", address):
+        near = did_you_mean(address.strip(), (LOCAL,)) or ""
+        hint = near if near.startswith("did") else f"{LOCAL}, or {EXAMPLE}"
+        raise InputError(f"'{address}' is no address of a scheduler", OPTION, hint)
+    try:
+        said = asyncio.run(asyncio.wait_for(_identity(address), CONNECT_SECONDS))
+    except Exception as error:
+        # Whatever listens there may answer with anything.
+        why = str(error) or type(error).__name__
+        raise InputError(f"no scheduler answers at '{address}': {why}", OPTION, EXAMPLE) from None
+    if not isinstance(said, dict) or said.get("type") != "Scheduler":
+        raise InputError(f"what answers at '{address}' is no scheduler", OPTION, EXAMPLE)
+
+
+async def _identity(address: str) -> Any:
+    from distributed.core import connect
+
+    comm = await connect(address, timeout=CONNECT_SECONDS)
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        return await comm.read()
+    finally:
+        comm.abort()
 
 
 @contextmanager

@@ -6,10 +6,13 @@ import contextlib
 import csv
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
+from mapper.report.results import read_results
 from tests import tiny
 from tests.cli.shown import ARCH, GEMM, MAPPING, golden, mapper
 
@@ -195,3 +198,13 @@ def test_a_mapping_that_does_not_fit_is_explained_and_refused(folder: Path) -> N
     assert result.exit_code == 1
     assert "31,025,504 of 1,048,576 bits: DOES NOT FIT" in result.stdout
     assert result.stderr.startswith("error: the tiles do not fit GLB: 31,025,504 bits")
+
+
+@pytest.mark.parametrize("name", ["two\\nlines", "line\\u2028separator", 'quote\\", comma'])
+def test_names_of_layers_come_back_from_the_tables_as_they_are(search: Callable[..., Result], name: str) -> None:
+    Path("odd.yaml").write_text(f'name: odd\nlayers: [{{name: "{name}", linear: {{C: 4, K: 2}}}}]\n', encoding="utf-8")
+    asked = ("--arch", "toy.yaml", "--phase", "fw", "--partition", "KN", "--output", "odd", "--quiet")
+    assert search("odd.yaml", *asked).exit_code == 0
+    found = read_results(Path("odd"))
+    assert {row["layer"] for row in found.mappings} == {json.loads(f'"{name}"')}
+    assert mapper("explain", "odd").exit_code == 0

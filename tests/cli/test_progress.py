@@ -149,3 +149,15 @@ def test_on_a_terminal_a_bar_counts_and_rates_what_was_searched(
     assert "searching" in shown
     assert "4/4" in shown
     assert " each" in shown
+
+
+@pytest.mark.parametrize("log", ["net.yaml", "toy.yaml", "./net.yaml", "out/jobs.sqlite", "out/mappings.csv"])
+def test_a_log_takes_the_place_of_nothing(log: str) -> None:
+    assert run("search", *tiny.USUAL, "--quiet").exit_code == 0
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    result = run("search", *tiny.USUAL, "--log-json", log)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: --log-json: '{log}' is ")
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+    assert run("sweep", "s.yaml", "--log-json", "s.yaml").exit_code == 2
+    assert Path("s.yaml").read_text(encoding="utf-8") == SWEEP

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,9 +65,25 @@ def test_a_problem_that_ends_its_workers_is_given_up_and_the_others_are_solved(
     assert all(isinstance(outcome, Solution) for outcome in found.values())
 
 
-def test_an_address_without_a_scheduler_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    """Something that listens and is no scheduler; it says nothing until it is spoken to, nor then."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield server
+
+
+def test_an_address_without_a_scheduler_is_one_error(monkeypatch: pytest.MonkeyPatch, listening: socket.socket) -> None:
     monkeypatch.setattr(dask_executor, "CONNECT_SECONDS", 0.5)
-    with pytest.raises(InputError, match=r"--scheduler: no scheduler answers at 'tcp://127.0.0.1:9'"):
-        dask_workers("tcp://127.0.0.1:9", 2).__enter__()
-    with pytest.raises(InputError, match=r"--scheduler: no scheduler answers at 'nonsense://x'"):
-        dask_workers("nonsense://x", 2).__enter__()
+    for address in ("tcp://127.0.0.1:9", f"tcp://127.0.0.1:{listening.getsockname()[1]}"):
+        with pytest.raises(InputError, match=rf"--scheduler: no scheduler answers at '{address}'"):
+            dask_workers(address, 2).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("address", "hint"),
+    [("LOCAL", "did you mean 'local'?"), ("nonsense://x", "local, or tcp://HOST:8786"), ("", "local, or tcp://")],
+)
+def test_what_is_no_address_is_refused_at_once(address: str, hint: str) -> None:
+    with pytest.raises(InputError, match=rf"'{address}' is no address of a scheduler") as error:
+        dask_workers(address, 2).__enter__()
+    assert hint in str(error.value)
