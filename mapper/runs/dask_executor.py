@@ -1,7 +1,7 @@
 """Workers of a Dask scheduler as an executor: one that runs somewhere, or one that is started here.
 
-Dask itself replaces workers that are lost; a problem that ends `LOSSES` of them is given up. Workers must run the same
-mapper: what they find is kept under its version.
+Dask itself replaces workers that are lost, and blames all that they had been given: each of that is done again by
+itself. Workers must run the same mapper: what they find is kept under its version.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from mapper.errors import InputError, did_you_mean
 from mapper.runs.executors import interrupts_held, tune
 from mapper.runs.job import release
-from mapper.runs.solving import GIVEN_UP, LOSSES, WorkersLostError
+from mapper.runs.solving import WorkersLostError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -70,7 +70,7 @@ def dask_workers(address: str, size: int) -> Iterator[DaskWorkers]:
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     settings = {
-        "distributed.scheduler.allowed-failures": LOSSES - 1,
+        "distributed.scheduler.allowed-failures": 0,
         # It looks at what workers do a hundred times a second.
         "distributed.worker.profile.enabled": False,
         # Of its own it has memory given back at once, and the next array waits for it to be mapped again.
@@ -136,7 +136,7 @@ def _scheduler(address: str, size: int) -> Iterator[Any]:
 
 
 def _hand_on(future: Future[Any], done: Future[Any]) -> None:
-    """Let `future` end as `done` did; that it took too many workers with it is an outcome."""
+    """Let `future` end as `done` did, lost with its worker where that is what happened."""
     from distributed import KilledWorker
 
     if done.cancelled():
@@ -145,7 +145,7 @@ def _hand_on(future: Future[Any], done: Future[Any]) -> None:
         return
     error = done.exception()
     if isinstance(error, KilledWorker):
-        future.set_result(WorkersLostError(GIVEN_UP))
+        future.set_exception(WorkersLostError("its worker ended by itself"))
     elif error is not None:
         future.set_exception(error)
     else:

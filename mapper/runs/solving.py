@@ -74,8 +74,8 @@ class Solved(Generic[T]):
     seconds: float
 
 
-LOST = object()
-"""In place of an outcome: the worker ended before it had one."""
+LOST, BROKEN = object(), object()
+"""In place of an outcome: its worker, or every worker, ended before it had one."""
 
 
 def ignore(_problem: Problem, _outcome: object) -> None:
@@ -162,17 +162,19 @@ def solved(
         done, _ = wait(running, None if end is None else max(0.0, end - time.monotonic()), FIRST_COMPLETED)
         if not done:
             return
-        lost = []
+        lost, broken = list[Problem](), False
         for future in done:
             problem, outcome = running.pop(future), _result(future)
-            if outcome is LOST:
+            if outcome is LOST or outcome is BROKEN:
                 lost.append(problem)
+                broken |= outcome is BROKEN
             elif outcome is not None:
                 yield problem, outcome
-        if lost:
+        if broken:
+            _renew(executor)
             lost += running.values()
             running.clear()
-            yield from _done_again(executor, lost, queue, losses)
+        yield from _done_again(lost, queue, losses)
 
 
 def _room(executor: Executor, problems: Sequence[Problem], losses: Counter[Problem]) -> float:
@@ -183,23 +185,27 @@ def _room(executor: Executor, problems: Sequence[Problem], losses: Counter[Probl
 
 
 def _result(future: Future[Any]) -> Any:
-    """The outcome; `LOST` where the worker was."""
+    """The outcome; `LOST` where its worker was, `BROKEN` where all of them were."""
     try:
         return future.result()
-    except BrokenExecutor:
+    except WorkersLostError:
         return LOST
+    except BrokenExecutor:
+        return BROKEN
     except CancelledError:
         raise WorkersLostError("what runs the workers has cancelled their work") from None
 
 
-def _done_again(
-    executor: Executor, lost: Sequence[Problem], queue: deque[Problem], losses: Counter[Problem]
-) -> list[tuple[Problem, Any]]:
-    """New workers; what was lost goes to the front of the queue, but for what is given up."""
+def _renew(executor: Executor) -> None:
+    """New workers. Raises `WorkersLostError` where the executor has no way to get them."""
     renew = getattr(executor, "renew", None)
     if renew is None:
         raise WorkersLostError("a worker ended by itself")
     renew()
+
+
+def _done_again(lost: Sequence[Problem], queue: deque[Problem], losses: Counter[Problem]) -> list[tuple[Problem, Any]]:
+    """What was lost goes to the front of the queue, but for what is given up."""
     losses.update(lost)
     queue.extendleft(problem for problem in reversed(lost) if losses[problem] < LOSSES)
     return [(problem, WorkersLostError(GIVEN_UP)) for problem in lost if losses[problem] >= LOSSES]
