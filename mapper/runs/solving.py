@@ -157,8 +157,15 @@ def solved(
     queue, running, losses = deque(problems), dict[Future[Any], Problem](), Counter[Problem]()
     while queue or running:
         while queue and len(running) < _room(executor, [*running.values(), queue[0]], losses):
-            problem = queue.popleft()
-            running[executor.submit(kind.do, problem, until)] = problem
+            try:
+                running[executor.submit(kind.do, queue[0], until)] = queue[0]
+            except BrokenExecutor:
+                # It has just lost a worker: what is running will say so.
+                if running:
+                    break
+                _renew(executor)
+            else:
+                queue.popleft()
         done, _ = wait(running, None if end is None else max(0.0, end - time.monotonic()), FIRST_COMPLETED)
         if not done:
             return

@@ -142,6 +142,31 @@ def test_any_executor_of_the_standard_interface_will_do(folder: Path) -> None:
     assert mappings_table(found) == mappings_table(run(plan))
 
 
+class BreaksBetween(InProcess):
+    """Breaks after every other job, which only the next one notices."""
+
+    window = 2
+
+    def __init__(self) -> None:
+        self.submitted = self.renewed = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if self.submitted == 2:
+            raise BrokenExecutor("since the last job")
+        self.submitted += 1
+        return super().submit(fn, *args, **kwargs)
+
+    def renew(self) -> None:
+        self.submitted, self.renewed = 0, self.renewed + 1
+
+
+def test_workers_that_are_lost_between_two_jobs_cost_nothing(folder: Path) -> None:
+    plan = tiny.plan(folder, phases=tuple(Phase))
+    executor = BreaksBetween()
+    assert mappings_table(run(plan, executor=executor)) == mappings_table(run(plan))
+    assert executor.renewed == (len(plan.problems) - 1) // 2
+
+
 class Broken(InProcess):
     """Has lost its workers and cannot have others."""
 
