@@ -95,7 +95,7 @@ def _tiny_sweep(arrays: int, batches: int, densities: int, partitionings: str) -
 
 def _filled(folder: Path, asked: Sweep) -> float:
     """CPU seconds to put one and the same outcome for every search."""
-    from mapper.cli.search import STORE
+    from mapper.cli.stored import STORE
     from mapper.runs import Store
     from mapper.runs.work import measure
 

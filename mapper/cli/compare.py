@@ -146,11 +146,7 @@ def command(
         tables, text, figures = _compared(operands, asked, by or BY[0], baseline, each)
     click.echo(text)
     if output is not None:
-        files = {
-            report.formats.file_name(table, kind): report.FORMATS[kind](table)
-            for kind in dict.fromkeys(("csv", form))
-            for table in tables
-        }
+        files = report.in_formats(tables, form)
         # A figure of an earlier comparison would contradict the tables of this one.
         old = set() if training_step else {f"speedup.{kind}" for kind in FIGURES} - set(figures)
         report.write_files(output, files | figures, [*report.stale_names(files), *sorted(old)])
@@ -220,16 +216,17 @@ def _refuse_search(asked: Asked) -> None:
 
 def _read(text: str) -> Operand:
     from mapper.report.recorded import read_run
-    from mapper.report.results import read_results
+    from mapper.report.results import results_of
 
     folder = Path(text)
-    manifest = read_run(folder).manifest
+    run = read_run(folder)
+    manifest = run.manifest
     for key, kind in _KINDS.items():
         if not isinstance(manifest.get(key, kind()), kind):
             raise InputError(f"'{key}' is wrong: this is no manifest of mapper search", str(folder / "manifest.json"))
     # A name that is not UTF-8 is written as a terminal shows it.
     name = folder.resolve().name.encode(errors="backslashreplace").decode()
-    return Operand(read_results(folder, name), manifest)
+    return Operand(results_of(run, name), manifest)
 
 
 def _network(asked: Asked) -> Network:
@@ -320,11 +317,7 @@ def _compared(
 
 def _narrowed(sides: Sequence[Side], asked: Asked) -> tuple[Side, ...]:
     """Only the layers and phases that are asked for; a layer must be in one of the sides."""
-    from mapper.report.sides import matching
-
-    phases = {str(phase) for phase in options.chosen_phases(asked.phases)}
-    known = dict.fromkeys(layer for side in sides for layer, _ in side.known)
-    layers = set(matching(asked.layers or None, known, "layer", "--layer"))
+    layers, phases = _wanted(asked, [layer for side in sides for layer, _ in side.known])
 
     def kept(side: Side) -> Side:
         places = [place for place in side.known if place[0] in layers and place[1] in phases]
@@ -332,6 +325,14 @@ def _narrowed(sides: Sequence[Side], asked: Asked) -> tuple[Side, ...]:
         return replace(side, pieces=found, known=tuple(places))
 
     return tuple(map(kept, sides))
+
+
+def _wanted(asked: Asked, known: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Layers, of those that are known, and phases that are asked for."""
+    from mapper.report.sides import matching
+
+    phases = {str(phase) for phase in options.chosen_phases(asked.phases)}
+    return set(matching(asked.layers or None, dict.fromkeys(known), "layer", "--layer")), phases
 
 
 def _figures(found: Comparison) -> dict[str, bytes]:
@@ -356,11 +357,8 @@ def _figures(found: Comparison) -> dict[str, bytes]:
 
 def _step(operand: Operand, asked: Asked, each: bool) -> tuple[list[Table], str, dict[str, bytes]]:
     from mapper.report import training_step
-    from mapper.report.sides import matching
 
-    phases = {str(phase) for phase in options.chosen_phases(asked.phases)}
-    known: Iterable[str] = dict.fromkeys(str(row["layer"]) for row in operand.results.mappings)
-    layers = set(matching(asked.layers or None, known, "layer", "--layer"))
+    layers, phases = _wanted(asked, [str(row["layer"]) for row in operand.results.mappings])
 
     def keeps(piece: Piece) -> bool:
         return piece.layer in layers and piece.phase in phases

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mapper.cli import options
-from mapper.cli.search import STORE
+from mapper.cli.stored import store_of
 from mapper.errors import InputError
 
 Listing = tuple[tuple[str, ...], Sequence[tuple[str | int | float | None, ...]]]
@@ -79,8 +79,7 @@ def _formats(_: str | None) -> Listing:
 def _jobs(folder: str | None) -> Listing:
     from mapper.runs import Store
 
-    path = Path(folder or ".")
-    path = path / STORE if path.is_dir() else path
+    path = store_of(Path(folder or "."))
     if not path.is_file():
         raise InputError("no store of finished searches", str(path), "mapper list jobs DIR, of a search or a sweep")
     with Store(path) as store:

@@ -192,9 +192,7 @@ def chosen_phases(text: str | None) -> tuple[Phase, ...]:
     """The phases of `--phase`, in the order of training; all where the option is not given."""
     from mapper.workload.phase import parse_phases
 
-    if text is not None and not text.replace(",", " ").split():
-        raise InputError("no phase is given", where="--phase", hint="fw,bw,wu")
-    return parse_phases(text)
+    return parse_phases(text, "--phase")
 
 
 def chosen_constraints(texts: Sequence[str], file: str | None) -> Constraints:

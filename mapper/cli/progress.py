@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from mapper.cli import options
-from mapper.errors import InputError
+from mapper.errors import InputError, MapperError
 
 if TYPE_CHECKING:
     from mapper.search.solve import Problem
@@ -142,8 +142,6 @@ def _logged(file: TextIO, names: Mapping[Problem, str]) -> Tell:
 
 def _said(outcome: Any) -> dict[str, object]:
     """What came of a search, for a program."""
-    from mapper.errors import MapperError
-
     if isinstance(outcome, MapperError):
         return {"failed": str(outcome)}
     figures = {name: _first(outcome)[name] for name in ("cycles", "energy_pj", "utilization", "mapping")}
@@ -153,7 +151,6 @@ def _said(outcome: Any) -> dict[str, object]:
 
 def _outcome(outcome: Any) -> str:
     """What came of a search, for people."""
-    from mapper.errors import MapperError
     from mapper.report import units
 
     if isinstance(outcome, MapperError):

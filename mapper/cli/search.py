@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,16 +10,13 @@ import click
 from mapper.cli import options
 from mapper.cli.main import ARGUMENTS, INTERRUPTED
 from mapper.cli.progress import check_log, log_option, progress
+from mapper.cli.stored import STORE, resumed_text
 from mapper.cli.workers import scheduler_option, workers
 from mapper.cli.zeros import zeros_options
 
 if TYPE_CHECKING:
-    from mapper.runs import Plan, Run, Store
-    from mapper.search.solve import Problem
+    from mapper.runs import Plan, Run
     from mapper.sparsity.asked import ZerosAsked
-
-STORE = "jobs.sqlite"
-"""Finished searches, in the folder of the tables."""
 
 
 @click.command("search")
@@ -137,17 +132,14 @@ def command(
     ctx.exit(_exit_code(run))
 
 
-def resumed_text(store: Store, problems: Sequence[Problem]) -> str:
-    """How many of `problems` need no search; a sweep says the same."""
-    return f"resumed: {store.finished(problems):,} of {len(problems):,} searches are in {store.path}"
-
-
 def _default_folder(workload: str, plan: Plan) -> Path:
     """`results/NETWORK-ARCH`; one layer given as NETWORK:LAYER does not take the place of its network."""
+    from mapper.report.files import safe_name
+
     name = plan.network.name
     layer = plan.network.layers[0].label
     parts = [name, layer] if workload.endswith(f":{layer}") else [name]
-    return Path("results", re.sub(r"[^\w.\-]+", "_", "-".join([*parts, plan.accelerator.name])))
+    return Path("results", safe_name("-".join([*parts, plan.accelerator.name])))
 
 
 def _closing(run: Run, folder: Path, names: list[str]) -> str:

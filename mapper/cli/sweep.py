@@ -13,7 +13,7 @@ import click
 from mapper.cli import options
 from mapper.cli.main import ARGUMENTS, INTERRUPTED
 from mapper.cli.progress import check_log, log_option, progress
-from mapper.cli.search import STORE, resumed_text
+from mapper.cli.stored import STORE, resumed_text, store_of
 from mapper.cli.workers import scheduler_option, workers
 from mapper.errors import MapperError
 from mapper.shipped import is_file
@@ -106,7 +106,7 @@ def command(
     # What a shard or a merge finds there is never thrown away: it may be another shard's.
     kept = resume or bool(merge) or shard is not None
     with runs.Store(folder / STORE, fresh=not kept) as store:
-        taken = [(each, store.merge(each / STORE if each.is_dir() else each)) for each in merge]
+        taken = [(each, store.merge(store_of(each))) for each in merge]
         if not quiet:
             _say_what_is_there(store, asked, taken, kept)
         names = asked.names if shard is None else {problem: asked.names[problem] for problem in problems}

@@ -1,6 +1,6 @@
 """Runs as tables, files and text."""
 
-from mapper.report.bundle import run_files, stale_names, sweep_files
+from mapper.report.bundle import in_formats, run_files, stale_names, sweep_files
 from mapper.report.files import check_folder, write_files
 from mapper.report.formats import FORMATS, Table, check_format
 from mapper.report.manifest import inputs
@@ -23,6 +23,7 @@ __all__ = [
     "diagnosis_text",
     "dry_run",
     "failures_text",
+    "in_formats",
     "inputs",
     "mappings_table",
     "next_step",

@@ -20,7 +20,7 @@ def run_files(
 
     `zeros` are the options about zeros, which the manifest keeps.
     """
-    files = _in_formats(tables(run), form)
+    files = in_formats(tables(run), form)
     names = [*files, MANIFEST]
     return files | {MANIFEST: manifest(run, workload, arguments, inputs, names, zeros)}
 
@@ -29,11 +29,11 @@ def sweep_files(
     run: SweepRun, points: Table, form: str, arguments: Sequence[str], inputs: Iterable[Entry]
 ) -> dict[str, bytes]:
     """The same of a sweep, of which `points` are the points."""
-    files = _in_formats((points, sweep_mappings_table(run), failed_table(run)), form)
+    files = in_formats((points, sweep_mappings_table(run), failed_table(run)), form)
     return files | {MANIFEST: sweep_manifest(run, arguments, inputs, [*files, MANIFEST])}
 
 
-def _in_formats(every: Sequence[Table], form: str) -> dict[str, bytes]:
+def in_formats(every: Sequence[Table], form: str) -> dict[str, bytes]:
     """Tables as CSV, and in the format `form` too."""
     kinds = dict.fromkeys(("csv", form))
     return {file_name(table, kind): FORMATS[kind](table) for kind in kinds for table in every}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,6 +12,11 @@ from mapper.errors import InputError
 
 MANIFEST = "manifest.json"
 """What says how the tables beside it came about."""
+
+
+def safe_name(text: str) -> str:
+    """`text` as the name of a file or folder: what not all systems take becomes `_`."""
+    return re.sub(r"[^\w.\-]+", "_", text)
 
 
 def check_folder(folder: Path, where: str = "--output") -> None:

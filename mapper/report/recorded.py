@@ -74,8 +74,8 @@ class RunFolder:
 
     def load(self, row: Row) -> Recorded:
         """The mapping of `row` with its layer and accelerator, evaluated; a warning where a file has changed."""
-        for entry in self.manifest["inputs"]:
-            _warn_if_changed(Path(entry["path"]), entry["sha256"])
+        for path in self._changed:
+            warnings.warn(MapperWarning(f"{path} has changed since the search"), stacklevel=2)
         layer = self._network[row["layer"]]
         part = next((part for part in layer.parts(row["phase"]) if part.label == row["part"]), None)
         if part is None:
@@ -104,6 +104,12 @@ class RunFolder:
             return ALL_DENSE
         text = self.manifest["workload"] if "+=" in self.manifest["workload"] else self._source("NETWORK")
         return asked.given(whole_network(text, self.manifest["batch"]))
+
+    @cached_property
+    def _changed(self) -> tuple[Path, ...]:
+        """Inputs that are no longer what the search read; a page loads many rows, and masks are large."""
+        paths = [(Path(entry["path"]), entry["sha256"]) for entry in self.manifest["inputs"]]
+        return tuple(path for path, sha256 in paths if _has_changed(path, sha256))
 
     @cached_property
     def _accelerator(self) -> Accelerator:
@@ -175,13 +181,12 @@ def _text(path: Path) -> str:
         raise InputError(f"cannot be read: {reason}", str(path)) from None
 
 
-def _warn_if_changed(path: Path, sha256: str) -> None:
+def _has_changed(path: Path, sha256: str) -> bool:
+    """A file that cannot be read is missed where it is needed."""
     try:
-        changed = hashlib.sha256(path.read_bytes()).hexdigest() != sha256
+        return hashlib.sha256(path.read_bytes()).hexdigest() != sha256
     except (OSError, ValueError):
-        return
-    if changed:
-        warnings.warn(MapperWarning(f"{path} has changed since the search"), stacklevel=2)
+        return False
 
 
 def _listed(choices: list[str]) -> str:

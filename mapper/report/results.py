@@ -14,7 +14,7 @@ from typing import Any
 
 from mapper.errors import InputError
 from mapper.report.manifest import limits
-from mapper.report.recorded import MAPPINGS, read_run
+from mapper.report.recorded import MAPPINGS, RunFolder, read_run
 from mapper.report.tables import breakdown_table, mappings_table
 from mapper.report.totals import totals_table
 from mapper.runs import Run
@@ -65,7 +65,12 @@ def results(run: Run, name: str | None = None) -> Results:
 
 def read_results(folder: Path, name: str | None = None) -> Results:
     """Of the folder of a run. Raises `InputError` naming the file that is missing or unreadable."""
-    found = read_run(folder)
+    return results_of(read_run(folder), name)
+
+
+def results_of(found: RunFolder, name: str | None = None) -> Results:
+    """The same of a run whose mappings and manifest are read."""
+    folder = found.path
     return Results(
         name or folder.resolve().name,
         tuple(typed_rows(found.rows)),

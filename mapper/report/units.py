@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _JOULES = ((1e18, "MJ"), (1e15, "kJ"), (1e12, "J"), (1e9, "mJ"), (1e6, "uJ"), (1e3, "nJ"))
+"""Picojoules of each unit, in letters that every terminal has."""
 
 
 def count(value: float) -> str:
@@ -16,8 +17,13 @@ def count(value: float) -> str:
 
 def energy(picojoules: float) -> str:
     """`12.34 mJ`."""
-    scale, unit = next(((s, u) for s, u in _JOULES if picojoules >= s), (1.0, "pJ"))
+    scale, unit = joules(picojoules)
     return f"{_digits(picojoules / scale)} {unit}"
+
+
+def joules(picojoules: float) -> tuple[float, str]:
+    """Picojoules of the largest unit of which there is at least one, and its name."""
+    return next(((scale, unit) for scale, unit in _JOULES if picojoules >= scale), (1.0, "pJ"))
 
 
 def percent(share: float | None) -> str:

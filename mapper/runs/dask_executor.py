@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """Instead of an address: a scheduler of its own on loopback."""
 OPTION = "--scheduler"
-CONNECT_SECONDS = 10.0
 EXAMPLE = "tcp://HOST:8786"
+CONNECT_SECONDS = 10.0
 """How long a scheduler may take to answer."""
 
 

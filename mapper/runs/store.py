@@ -84,7 +84,9 @@ class Store:
 
     def finished(self, problems: Iterable[Problem]) -> int:
         """How many of `problems` it holds."""
-        return sum(self._row(problem) is not None for problem in problems)
+        with self._errors():
+            keys = {key for (key,) in self._connection.execute("SELECT key FROM jobs")}
+        return sum(self._key(problem) in keys for problem in problems)
 
     def get(self, problem: Problem, read: Callable[[str, Problem], T]) -> T | None:
         """What came of `problem`, as `read` makes of its text; None where its search is not finished."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from mapper.arch.accelerator import Accelerator
 from mapper.arch.network import SUFFIX
@@ -16,6 +17,8 @@ Row = dict[str, object]
 
 METRIC_COLUMNS = {"edp": "edp_pj_cycles", "energy": "energy_pj", "cycles": "cycles", "pareto": "edp_pj_cycles"}
 """The column, and the attribute of `Evaluation`, that each metric minimises; a front starts at its least EDP."""
+
+_OF_ROLES = frozenset(f"energy_role_{role}_pj" for role in ROLES)
 
 BALANCED = 1.0
 """Imbalance where zeros save no cycles: every PE has the same work."""
@@ -94,7 +97,13 @@ def components(accelerator: Accelerator) -> tuple[str, ...]:
 
 def is_energy_column(name: str) -> bool:
     """Whether a column is one of `energy_columns`."""
-    return name.startswith("energy_") and name != "energy_pj"
+    return name.startswith("energy_") and name.endswith("_pj") and name != "energy_pj"
+
+
+def energy_components(columns: Iterable[str]) -> dict[str, str]:
+    """Those of `columns` with the energy of a component, by its name, in their order."""
+    found = (name for name in columns if is_energy_column(name) and name not in _OF_ROLES)
+    return {name.removeprefix("energy_").removesuffix("_pj"): name for name in found}
 
 
 def energy_columns(found: Evaluation) -> dict[str, float]:

@@ -29,16 +29,19 @@ class Phase(StrEnum):
         return ALIASES[word]
 
 
-def parse_phases(text: str | None) -> tuple[Phase, ...]:
-    """The phases of a list such as `fw,bw`, in the order of training; all for None."""
+def parse_phases(text: str | None, where: str | None = None) -> tuple[Phase, ...]:
+    """The phases of a list such as `fw,bw`, in the order of training; all for None. `where` the list was given."""
     if text is None:
         return tuple(Phase)
     words = text.replace(",", " ").split()
     if not words:
-        raise InputError("no phase is given", hint="fw,bw,wu")
+        raise InputError("no phase is given", where, "fw,bw,wu")
     asked = {Phase.parse(word) for word in words}
     return tuple(phase for phase in Phase if phase in asked)
 
+
+TITLES = {Phase.fw: "forward", Phase.bw: "backward-data", Phase.wu: "weight update"}
+"""What the phases are called in full."""
 
 ALIASES: dict[str, Phase] = {
     **dict.fromkeys(("fw", "forward", "fwd", "fprop"), Phase.fw),

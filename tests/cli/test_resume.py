@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from mapper.cli.search import STORE
+from mapper.cli.stored import STORE
 from mapper.runs import store as store_module
 from mapper.runs import work
 from mapper.search.solve import Problem, Solution, solve
@@ -21,23 +21,6 @@ from tests.runs import killed
 from tests.tiny import USUAL
 
 Search = Callable[..., Result]
-
-
-@pytest.fixture
-def interrupt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Press Ctrl-C in the search of that number, once."""
-
-    def at(number: int) -> None:
-        calls = itertools.count(1)
-
-        def interrupted(problem: Problem, deadline: float | None) -> Solution:
-            if next(calls) == number:
-                raise KeyboardInterrupt
-            return solve(problem, deadline)
-
-        monkeypatch.setattr(work, "solve", interrupted)
-
-    return at
 
 
 def stored(folder: str = "out") -> int:

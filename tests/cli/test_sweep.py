@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mapper.cli.main import cli
-from mapper.cli.search import STORE
+from mapper.cli.stored import STORE
 from mapper.runs import store as store_module
 from mapper.runs import work
 from mapper.search.solve import Problem, Solution, solve
@@ -68,23 +68,6 @@ def rows(table: str, folder: Path = OUT) -> list[dict[str, str]]:
 
 def stored(folder: str | Path = OUT) -> int:
     return len(killed.committed(Path(folder)))
-
-
-@pytest.fixture
-def interrupt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Press Ctrl-C in the search of that number, once."""
-
-    def at(number: int) -> None:
-        calls = itertools.count(1)
-
-        def interrupted(problem: Problem, deadline: float | None) -> Solution:
-            if next(calls) == number:
-                raise KeyboardInterrupt
-            return solve(problem, deadline)
-
-        monkeypatch.setattr(work, "solve", interrupted)
-
-    return at
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import count, zip_longest
 from pathlib import Path
 
-from mapper.cli.search import STORE
+from mapper.cli.stored import STORE
 
 ROOT = Path(__file__).parents[2]
 TABLES = ("mappings.csv", "breakdown.csv", "totals.csv")

@@ -13,25 +13,19 @@ from mapper.report.figures.scales import joules
 from mapper.report.figures.style import absent, bar, bars_in_rows, finished, layer_panels, legend, look, phase_title
 from mapper.report.results import Results
 from mapper.report.totals import BEST
-from mapper.workload.einsum import ROLES
+from mapper.search.rows import energy_components
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NARROWEST = 0.36
 """Width of the narrowest panel, a share of the widest."""
-_BEGIN, _END = "energy_", "_pj"
-_OTHERS = frozenset(["energy_pj", *(f"energy_role_{role}_pj" for role in ROLES)])
 
 
 def components(results: Results) -> tuple[str, ...]:
     """What takes energy in a run, in the order of its columns; what never does is left out."""
-    columns = [
-        column
-        for column in (results.mappings[0] if results.mappings else {})
-        if column.startswith(_BEGIN) and column.endswith(_END) and column not in _OTHERS
-    ]
-    return tuple(c[len(_BEGIN) : -len(_END)] for c in columns if any(row[c] for row in results.mappings))
+    columns = energy_components(results.mappings[0] if results.mappings else ())
+    return tuple(name for name, column in columns.items() if any(row[column] for row in results.mappings))
 
 
 def draw_energy(results: Results, choice: str = BEST, form: str = "svg") -> bytes | None:
@@ -81,7 +75,7 @@ def _bars(axes: Axes, rows: Sequence[Pick | None], shown: Sequence[str], scale: 
     lefts = np.zeros(len(places))
     drawn: dict[str, Any] = {}
     for index, name in enumerate(shown):
-        values = np.array([row.repeat * row.sum(f"{_BEGIN}{name}{_END}") / scale for row in rows if row])
+        values = np.array([row.repeat * row.sum(f"energy_{name}_pj") / scale for row in rows if row])
         drawn[name] = bars_in_rows(axes, places, lefts, values, **bar(index))
         lefts += values
     absent(axes, [place for place, row in enumerate(rows) if not row])

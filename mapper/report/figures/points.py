@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from mapper.report.figures.buffers import draw_buffers
 from mapper.report.figures.pareto import Design, draw_pareto
+from mapper.report.files import safe_name
 from mapper.report.sweep_tables import FRONT, front, objectives
 from mapper.report.totals import ALL, BEST
 from mapper.runs.sweep_file import SETTINGS, WORKLOAD
-from mapper.search.rows import Row, is_energy_column
+from mapper.search.rows import Row, energy_components
 
 KIB = {"capacity_kib": 1.0, "capacity_bytes": 1 / 1024, "capacity_bits": 1 / 8192}
 """KiB of the units of a capacity whose size does not depend on a word's."""
@@ -30,7 +30,6 @@ CELLS = 250
 """Points in one of so many parts of the range of both axes cover each other."""
 LETTERS = 80
 """Of the name of a file."""
-_ROLE = "energy_role_"
 
 AnyRow = TypeVar("AnyRow", bound=Mapping[str, object])
 
@@ -129,11 +128,8 @@ def _sizes(axis: str, axes: Sequence[str], rows: Sequence[Row]) -> dict[str, lis
 
 
 def _by_component(row: Row) -> dict[str, float]:
-    return {
-        column.removeprefix("energy_").removesuffix("_pj"): float(cast(float, value))
-        for column, value in row.items()
-        if is_energy_column(column) and not column.startswith(_ROLE) and value is not None
-    }
+    found = {name: row[column] for name, column in energy_components(row).items()}
+    return {name: float(cast(float, value)) for name, value in found.items() if value is not None}
 
 
 def _told(row: Mapping[str, object], axes: Sequence[str]) -> str:
@@ -144,7 +140,7 @@ def _named(drawn: Mapping[str, bytes]) -> dict[str, bytes]:
     """Under names that files can have, no two alike."""
     found: dict[str, bytes] = {}
     for told, content in drawn.items():
-        name = re.sub(r"[^\w.\-]+", "_", told)[:LETTERS]
+        name = safe_name(told)[:LETTERS]
         copies = (f"{name}_{number}" for number in itertools.count(2))
         found[next(one for one in itertools.chain([name], copies) if one not in found)] = content
     return found

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapper.report.figure_file import GREY, saved, styled
+from mapper.report.totals import ALL
+from mapper.workload.phase import TITLES
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -34,7 +36,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":")
 TITLE, SMALL, TINY, TINIEST = 8.0, 6.5, 6.0, 5.2
 """Sizes of text, in points."""
-PHASES = {"fw": "forward (fw)", "bw": "backward-data (bw)", "wu": "weight update (wu)", "all": "all phases"}
+PHASES = {**{str(phase): f"{title} ({phase})" for phase, title in TITLES.items()}, ALL: "all phases"}
 
 LABEL = 26
 """Characters of a layer's name that fit beside its bars."""

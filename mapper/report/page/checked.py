@@ -12,9 +12,9 @@ from pathlib import Path
 from mapper.errors import InputError
 from mapper.report.page.table import Row
 from mapper.report.results import typed
+from mapper.search.rows import energy_components
 from mapper.workload import Phase
 
-_ENERGY = re.compile(r"energy_(?!role_)(.+)_pj")
 _PART = re.compile(r"[1-9]\d*/[1-9]\d*")
 _PHASES = tuple(str(phase) for phase in Phase)
 
@@ -35,11 +35,6 @@ class Schema:
     may_be_empty: frozenset[str] = frozenset()
     alike: bool = True
     least: int = 1
-
-
-def components(columns: Iterable[str]) -> dict[str, str]:
-    """Columns with the energy of a component, by its name, in the order of the table."""
-    return {match[1]: name for name in columns if (match := _ENERGY.fullmatch(name))}
 
 
 def number(row: Row, column: str) -> int | float:
@@ -79,7 +74,7 @@ def check_table(path: Path, columns: Sequence[str], rows: Sequence[Row], schema:
         if name not in columns:
             raise InputError(f"no column {name}: this is no table of {schema.writer}", str(path))
     numbers = [(name, name in schema.may_be_empty) for name in schema.numbers]
-    numbers += [(name, not schema.alike) for name in components(columns).values()]
+    numbers += [(name, not schema.alike) for name in energy_components(columns).values()]
     for row in rows:
         for name, why in _wrong(row, numbers):
             place = " ".join(row[key] for key in schema.place if key in row)

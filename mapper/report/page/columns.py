@@ -6,9 +6,12 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from mapper.report.page import shown
-from mapper.report.page.checked import components, number
+from mapper.report.page.checked import number
 from mapper.report.page.html import Child, tag
 from mapper.report.page.table import Column, Row
+from mapper.report.totals import ALL
+from mapper.search.rows import energy_components
+from mapper.workload.phase import TITLES
 
 LAYER = Column("layer", "Layer", choices=True, code=True)
 PHASE = Column("phase", "Phase", choices=True, note="fw forward, bw backward-data, wu weight update")
@@ -23,7 +26,7 @@ PROVEN = Column("optimal", "Proven", minor=True, words={"True": "yes", "False": 
 LEAST = 0.01
 """Share of the energy below which a component gets no column of its own; the files have all."""
 
-PHASES = {"fw": "forward", "bw": "backward-data", "wu": "weight update", "all": "all phases"}
+PHASES = {**{str(phase): title for phase, title in TITLES.items()}, ALL: "all phases"}
 """What the phases are called."""
 
 
@@ -35,9 +38,8 @@ def energy(rows: Sequence[Row], name: str = "energy_pj", head: str = "Energy", m
 
 def component_energies(rows: Sequence[Row], minor: bool = False) -> Iterator[Column]:
     """A column per component that takes at least `LEAST` of the energy of some row, all in one unit."""
-    present = {
-        c: name for c, name in components(rows[0] if rows else ()).items() if any(_weighs(row, name) for row in rows)
-    }
+    found = energy_components(rows[0] if rows else ())
+    present = {component: name for component, name in found.items() if any(_weighs(row, name) for row in rows)}
     unit = shown.energy_unit(number(row, name) for name in present.values() for row in rows)
     for component, name in present.items():
         head = component.replace("_", " ")

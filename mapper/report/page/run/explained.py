@@ -57,7 +57,7 @@ def best_rows(source: Source) -> tuple[Row, ...]:
 def explanations(source: Source, most: int = MOST) -> Explanations:
     """Explain the best mappings of a run, at most `most`: those with the highest metric times repeats."""
     rows = best_rows(source)
-    heavy = sorted(rows, key=lambda row: (-number(row, source.metric) * number(row, "repeat"), key(row)))
+    heavy = sorted(rows, key=lambda row: (-weight(source, row), key(row)))
     kept = {key(row) for row in heavy[:most]}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MapperWarning)
@@ -65,6 +65,11 @@ def explanations(source: Source, most: int = MOST) -> Explanations:
     said = dict.fromkeys(str(one.message) for one in caught)
     said |= dict.fromkeys(f"not evaluated again: {entry.text}" for entry in found if entry.evaluation is None)
     return Explanations(tuple(_merged(found)), len(rows) - len(kept), tuple(said))
+
+
+def weight(source: Source, row: Row) -> float:
+    """The metric of a mapping, for all repeats of its layer."""
+    return number(row, source.metric) * number(row, "repeat")
 
 
 def _explained(source: Source, row: Row, name: str) -> Explained:

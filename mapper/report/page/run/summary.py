@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mapper.report.layout import portion
 from mapper.report.page import columns, shown
-from mapper.report.page.checked import components, number
+from mapper.report.page.checked import number
 from mapper.report.page.document import Section
 from mapper.report.page.html import Attribute, Child, Html, tag
 from mapper.report.page.run.explained import best_rows
@@ -18,6 +18,7 @@ from mapper.report.page.run.view import View
 from mapper.report.page.table import Column, Row, cell_of
 from mapper.report.page.tiles import tile, tiles
 from mapper.report.totals import ALL
+from mapper.search.rows import energy_components
 
 _EVERY = 3
 """Phases of a training step."""
@@ -71,7 +72,7 @@ def _bounds(source: Source) -> Html:
 
 def _energy(row: Row) -> Html:
     """Energy of each component, and its share."""
-    cells = ((name.replace("_", " "), cell) for name, cell in components(row).items())
+    cells = ((name.replace("_", " "), cell) for name, cell in energy_components(row).items())
     parts = ((name, number(row, cell), _amount(row, cell)) for name, cell in cells)
     return _panel("Where the energy goes", _lines([_bars(parts)]), "Energy of each component, and its share.")
 

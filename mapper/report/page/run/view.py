@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mapper.report.figures import mapping_figures, run_figures
-from mapper.report.page.checked import number
 from mapper.report.page.figure import can_draw
-from mapper.report.page.run.explained import Explained, Explanations, explanations
+from mapper.report.page.run.explained import Explained, Explanations, explanations, weight
 from mapper.report.page.run.source import Source
 
 OF_MAPPING = "mapping_"
@@ -55,8 +54,4 @@ def _drawn(source: Source, heaviest: Explained | None, form: str) -> tuple[dict[
 
 def _heaviest(source: Source, told: Explanations) -> Explained | None:
     found = [entry for entry in told.found if entry.evaluation is not None]
-    return max(found, key=lambda entry: max(_weight(source, row) for row in entry.rows), default=None)
-
-
-def _weight(source: Source, row: Mapping[str, str]) -> float:
-    return number(row, source.metric) * number(row, "repeat")
+    return max(found, key=lambda entry: max(weight(source, row) for row in entry.rows), default=None)

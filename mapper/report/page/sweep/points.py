@@ -47,13 +47,10 @@ def _fitting(source: Source) -> tuple[Sequence[Row], str]:
     sums = [row for row in every if row["phase"] == ALL]
     if len(sums) <= MOST:
         return sums, f"Every point under every partitioning, sums over all phases; points.csv has {len(every):,} rows"
-    kept = heapq.nsmallest(MOST, _ranked(source, sums))
-    what = (
-        f"{MOST:,} of {len(sums):,} sums over all phases, those on a front and those with the least EDP of their work"
-    )
-    return [
-        sums[place] for place in sorted(place for *_, place in kept)
-    ], f"{what}; points.csv has {len(source.points):,} rows"
+    kept = sorted(place for *_, place in heapq.nsmallest(MOST, _ranked(source, sums)))
+    what = f"{MOST:,} of {len(sums):,} sums over all phases"
+    which = "those on a front and those with the least EDP of their work"
+    return [sums[place] for place in kept], f"{what}, {which}; points.csv has {len(source.points):,} rows"
 
 
 def _ranked(source: Source, sums: Sequence[Row]) -> Iterator[tuple[bool, int, int]]:
